@@ -7,10 +7,10 @@
 //! the time until they arrive. When as many values are alive as the function needs anyway (up to the step in which
 //! registers are given out), the instruction that frees most goes first instead: more registers would mean fewer warps,
 //! which hide more than an order can. The new order is kept only if it is estimated to be faster than the old one and
-//! needs no more registers; where it runs most often, one that is a quarter faster may have another step of them. What a
-//! loop hands on stays behind the last read of what it replaces ([`Renewals`]), because a copy in every iteration costs
-//! more than the time that would be filled. What only computes moves across barriers of the CTA, which keep memory in
-//! order.
+//! needs no more registers; where it runs most often, one that is a quarter faster may have another step of them. What
+//! a loop hands on stays behind the last read of what it replaces ([`Renewals`]), because a copy in every iteration
+//! costs more than the time that would be filled. What only computes moves across barriers of the CTA, which keep
+//! memory in order.
 
 use super::ahead;
 use super::alive::{Alive, Pressure};
@@ -80,6 +80,8 @@ pub struct OrderBuffers {
     changes: Vec<[i32; 3]>,
     ready: Vec<Ready>,
     order: Vec<u32>,
+    /// The order that was found with the registers that the function needs.
+    found: Vec<u32>,
     entries: Vec<Entry<VReg>>,
 }
 
@@ -401,13 +403,13 @@ impl OrderBuffers {
         for pressure in [&mut bound.limit, &mut bound.most] {
             pressure.0[RegisterClass::Gpr as usize] = words;
         }
-        let before = std::mem::take(&mut self.order);
+        std::mem::swap(&mut self.order, &mut self.found);
         if self.list_schedule(bound.limit, bound) {
             self.limit = Some(bound.limit);
             self.may_have_more = false;
             return true;
         }
-        self.order = before;
+        std::mem::swap(&mut self.order, &mut self.found);
         found
     }
 

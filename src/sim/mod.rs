@@ -9,8 +9,8 @@
 //!
 //! The way of an instruction: [`decode`] resolves its word once and chooses what runs it over the lanes, [`execute`]
 //! runs it in a [`warp`] on its [`memory`], [`launch`] lets warps and blocks take turns. [`semantics`] says what pure
-//! operations compute. Three look on or change how it goes: [`timing`], [`check`] and [`weak`]. [`debug`] stops it anywhere,
-//! and goes backwards.
+//! operations compute. Three look on or change how it goes: [`timing`], [`check`] and [`weak`]. [`debug`] stops it
+//! anywhere, and goes backwards.
 
 pub(crate) mod check;
 pub mod debug;

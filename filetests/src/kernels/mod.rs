@@ -128,7 +128,8 @@ pub fn reports(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<
     run_by(example, code, config, |launch| launch.run())
 }
 
-/// Steps the launches of `code`, made from `example`, and checks everything that it writes; the reports of its launches.
+/// Steps the launches of `code`, made from `example`, and checks everything that it writes; the reports of its
+/// launches.
 ///
 /// # Errors
 /// What is wrong first.

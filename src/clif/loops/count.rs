@@ -5,11 +5,17 @@
 //! does not change. All of this is arithmetic modulo the width of the counter, and nothing is assumed about wrapping:
 //! what [`Counter::limit`] says holds for all values.
 
+use super::LoopContext;
 use super::shape::{Body, Edge};
+use super::uniform::is_uniform;
 use crate::constants::{integer, signed, unsigned};
+use cranelift_codegen::Context;
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Type, Value};
 use hashbrown::HashMap;
+
+/// Most turns that are followed to see how many there are (*assumed*).
+pub(super) const FOLLOWED: u32 = 4096;
 
 /// A value that is known, or an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,4 +281,46 @@ pub(super) fn compares(condition: IntCC, ty: Type, a: i64, b: i64) -> bool {
         IntCC::UnsignedGreaterThan => ua > ub,
         IntCC::UnsignedLessThanOrEqual => ua <= ub,
     }
+}
+
+/// What is known of the parameters of the header in the first turn.
+pub(super) fn starts(context: &Context, body: &Body) -> Vec<Option<i64>> {
+    let func = &context.func;
+    let mut found: Option<Vec<Option<i64>>> = None;
+    for entry in body.entries(context) {
+        let args = entry
+            .args(func)
+            .into_iter()
+            .map(|value| integer(func, value));
+        found = Some(match found {
+            None => args.collect(),
+            Some(others) => others
+                .into_iter()
+                .zip(args)
+                .map(|(a, b)| a.filter(|_| a == b))
+                .collect(),
+        });
+    }
+    found.unwrap_or_default()
+}
+
+/// Whether all lanes that enter the loop together leave it together.
+pub(super) fn is_uniform_count(
+    context: &Context,
+    given: &LoopContext<'_>,
+    body: &Body,
+    counter: &Counter,
+) -> bool {
+    let func = &context.func;
+    let uniform = |value| is_uniform(func, given, value);
+    let bound = match counter.bound {
+        Bound::Constant(_) => true,
+        Bound::Value(value) => uniform(value),
+    };
+    let params = func.dfg.block_params(body.header);
+    let Some(index) = params.iter().position(|param| *param == counter.param) else {
+        return false;
+    };
+    let entries = body.entries(context);
+    bound && entries.len() == 1 && uniform(entries[0].args(func)[index])
 }

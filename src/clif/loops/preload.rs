@@ -29,13 +29,12 @@
 
 use super::LoopContext;
 use super::copy::Copied;
-use super::count::{Counter, bottom, turns};
+use super::count::{Counter, FOLLOWED, bottom, is_uniform_count, starts, turns};
 use super::hints::Hints;
 use super::invariants::limit as room;
 use super::overlap::is_plain;
 use super::shape::{Body, Edge, Uses, branch, close, jump, words};
 use super::size::size;
-use super::unroll::{FOLLOWED, is_uniform_count, starts};
 use crate::analysis::calls::Callees;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::provenance::{Provenance, Space};
@@ -133,7 +132,8 @@ impl Plan {
         let effects = Effects::of(func, given, &body)?;
         let barrier = effects.barrier?;
         let mut early = EntitySet::new();
-        let mut taken: SmallVec<[(Inst, EntitySet<Inst>); 4]> = SmallVec::new();
+        let mut addresses = EntitySet::new();
+        let mut loads = SmallVec::new();
         let carried: u32 = func.dfg.block_param_types(body.header).map(words).sum();
         let mut room = room(given.registers, carried);
         let params = func.dfg.block_params(body.header);
@@ -172,29 +172,18 @@ impl Plan {
                 continue;
             }
             room -= needed;
-            next.insts.iter().for_each(|inst| {
-                early.insert(inst);
-            });
-            taken.push((inst, slice.insts));
+            early.extend(next.insts.iter());
+            addresses.extend(slice.insts.iter());
+            loads.push(inst);
         }
-        if taken.is_empty() {
+        if loads.is_empty() {
             return None;
         }
         let mut test = Slice::new(context, given, &body);
-        if !test.add(condition) || !Effects::is_uniform(context, given, &body, latch) {
+        if !test.add(condition) || !turns_equally_often(context, given, &body, latch) {
             return None;
         }
-        test.insts.iter().for_each(|inst| {
-            early.insert(inst);
-        });
-        let mut addresses = EntitySet::new();
-        let mut loads = SmallVec::new();
-        for (load, slice) in taken {
-            loads.push(load);
-            slice.iter().for_each(|inst| {
-                addresses.insert(inst);
-            });
-        }
+        early.extend(test.insts.iter());
         Some(Plan {
             body,
             latch,
@@ -412,14 +401,19 @@ impl Effects {
                 written != Space::Generic && written != space
             })
     }
+}
 
-    /// Whether all threads of a block make as many turns.
-    fn is_uniform(context: &Context, given: &LoopContext<'_>, body: &Body, latch: Edge) -> bool {
-        let func = &context.func;
-        turns(func, body, latch, &starts(context, body), FOLLOWED).is_some()
-            || Counter::of(func, body, latch)
-                .is_some_and(|counter| is_uniform_count(context, given, body, &counter))
-    }
+/// Whether all threads of a block make as many turns.
+fn turns_equally_often(
+    context: &Context,
+    given: &LoopContext<'_>,
+    body: &Body,
+    latch: Edge,
+) -> bool {
+    let func = &context.func;
+    turns(func, body, latch, &starts(context, body), FOLLOWED).is_some()
+        || Counter::of(func, body, latch)
+            .is_some_and(|counter| is_uniform_count(context, given, body, &counter))
 }
 
 /// What a value is computed from in a turn, by operations that may be done at any time.

@@ -37,7 +37,6 @@ use crate::remarks::{Missed, Remarks};
 use build::Unrolling;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::Block;
-pub(super) use plan::{FOLLOWED, is_uniform_count, starts};
 use plan::{Plan, plan};
 
 /// What was done.

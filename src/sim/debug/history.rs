@@ -1,9 +1,9 @@
 //! Earlier states of a launch, and what memory held.
 //!
 //! A snapshot is a copy of all that a launch has but for device memory, of which the pages are kept that are written
-//! behind it, as they were before. To go back is to put those pages back, and to go forward from the snapshot. Snapshots
-//! are made every [`INTERVAL`] instructions at first; when they are many every second one goes, so their number stays
-//! below [`MOST`], and going back takes no longer than a part of the way that was come.
+//! behind it, as they were before. To go back is to put those pages back, and to go forward from the snapshot.
+//! Snapshots are made every [`INTERVAL`] instructions at first; when they are many every second one goes, so their
+//! number stays below [`MOST`], and going back takes no longer than a part of the way that was come.
 
 use super::state::State;
 use crate::sim::memory::global::Table;

@@ -41,6 +41,15 @@ impl Session {
         Some(self.loaded.place(&request, block, thread.thread, group.pc))
     }
 
+    /// The thread of a place that a fault or a finding names.
+    pub fn thread_at(&self, place: &Place) -> Thread {
+        let (grid, block) = self.shape();
+        Thread {
+            block: Shape::number(grid, place.block),
+            thread: Shape::number(block, place.thread) as u32,
+        }
+    }
+
     /// The calls that a thread is in, the innermost first, as many as a fault has.
     pub fn frames(&self, thread: Thread) -> Vec<Frame> {
         let warp = self.live.state.warp_of(self.request.grid, thread);

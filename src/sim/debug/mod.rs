@@ -2,8 +2,8 @@
 //!
 //! In: what a launch takes. A [`Session`] begins before the first instruction and goes on when it is told to: by an
 //! instruction or a line of one thread, into calls and out of them, to a breakpoint, a watched place of memory, a fault
-//! or the end. Warps and blocks take the turns that they take in a launch ([`super::launch`]), an instruction at a time,
-//! so a launch that was stepped writes and counts what it would have done otherwise.
+//! or the end. Warps and blocks take the turns that they take in a launch ([`super::launch`]), an instruction at a
+//! time, so a launch that was stepped writes and counts what it would have done otherwise.
 //!
 //! Backwards: the simulator does the same again, so going back is going forward from an earlier state. [`history`]
 //! keeps some of those, and what memory held before it was written.

@@ -88,8 +88,8 @@ impl Pause {
 /// A launch that goes on when it is told to.
 ///
 /// It takes the turns of a launch with one thread of the host, without cycles and limits of time: the same memory,
-/// counts, faults and findings of checks. Device memory is that of the device; what the host writes to it while the session stands
-/// is not taken back when it goes backwards.
+/// counts, faults and findings of checks. Device memory is that of the device; what the host writes to it while the
+/// session stands is not taken back when it goes backwards.
 pub struct Session {
     pub(super) loaded: Arc<Loaded>,
     pub(super) global: Arc<Table>,

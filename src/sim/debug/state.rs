@@ -1,8 +1,8 @@
 //! Where a launch is between two instructions.
 //!
 //! Blocks begin and take turns as in [`crate::sim::launch`]: one after another, or those that may wait for each other
-//! side by side. There a turn is a loop; here the place in it is data, so that it can be left at every instruction, kept
-//! and taken up again.
+//! side by side. There a turn is a loop; here the place in it is data, so that it can be left at every instruction,
+//! kept and taken up again.
 
 use crate::launch::{Fault, FaultKind, LaunchRequest, Stats};
 use crate::sim::check::Checker;
@@ -120,9 +120,6 @@ impl State {
             if !self.in_turn && !self.begin_turn(machine) {
                 return None;
             }
-            if self.fault.is_some() {
-                break;
-            }
             let cta = &mut self.running[self.current];
             match cta.next_warp() {
                 Some(_) if self.stats.warp_instructions >= self.turn_end => self.exhaust(machine),
@@ -137,7 +134,7 @@ impl State {
                     Ok(false) if self.stats.warp_instructions >= self.turn_end => {
                         self.exhaust(machine);
                     }
-                    Ok(has_ended) => self.end_turn(has_ended),
+                    Ok(has_ended) => self.end_turn(machine, has_ended),
                     Err(stopped) => self.stop(machine, stopped),
                 },
             }
@@ -192,24 +189,6 @@ impl State {
             } else {
                 (self.in_round, self.current) = (true, 0);
             }
-        } else if self.current >= self.running.len() {
-            // All have had their turn.
-            self.current = 0;
-            if let Some(checker) = &self.checker {
-                let Machine {
-                    loaded,
-                    run,
-                    request,
-                    global,
-                    ..
-                } = machine;
-                self.fault = loaded.endless(run, request, checker, &self.running, self.ended);
-                if let Some(fault) = &mut self.fault {
-                    loaded.add_waits(fault, request, &self.running, Some(checker), global);
-                    self.stats.faults = 1;
-                    return true;
-                }
-            }
         }
         if let Some(checker) = &mut self.checker {
             checker.enter(self.running[self.current].room);
@@ -224,7 +203,7 @@ impl State {
     }
 
     /// Takes the turn from a block.
-    fn end_turn(&mut self, has_ended: bool) {
+    fn end_turn(&mut self, machine: &Machine, has_ended: bool) {
         self.in_turn = false;
         if has_ended {
             let cta = self.running.remove(self.current);
@@ -236,6 +215,22 @@ impl State {
             }
         } else if self.in_round {
             self.current += 1;
+        }
+        if self.in_round && self.current >= self.running.len() {
+            // All have had their turn.
+            self.current = 0;
+            let Machine {
+                loaded,
+                run,
+                request,
+                ..
+            } = machine;
+            let endless = (self.checker.as_ref()).and_then(|checker| {
+                loaded.endless(run, request, checker, &self.running, self.ended)
+            });
+            if let Some(fault) = endless {
+                self.fail(machine, fault);
+            }
         }
     }
 
@@ -251,19 +246,24 @@ impl State {
         self.stop(machine, stopped);
     }
 
-    /// The launch ends here.
+    /// An instruction, or a block, ends the launch.
     fn stop(&mut self, machine: &Machine, stopped: Stopped) {
-        let Machine {
-            loaded,
-            run,
-            request,
-            global,
-            ..
-        } = machine;
-        let mut fault = loaded.fault(&self.running[self.current], run, request, stopped);
-        // Those that begin later are told of as in a launch: in the order of their turns.
+        let cta = &self.running[self.current];
+        let fault = (machine.loaded).fault(cta, &machine.run, &machine.request, stopped);
+        self.fail(machine, fault);
+    }
+
+    /// The launch ends here.
+    fn fail(&mut self, machine: &Machine, mut fault: Fault) {
+        // Who waits for whom is told in the order of the turns, as of a launch.
         let checker = self.checker.as_ref();
-        loaded.add_waits(&mut fault, request, &self.running, checker, global);
+        (machine.loaded).add_waits(
+            &mut fault,
+            &machine.request,
+            &self.running,
+            checker,
+            machine.global,
+        );
         self.fault = Some(fault);
         self.stats.faults = 1;
     }

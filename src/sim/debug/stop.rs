@@ -71,6 +71,13 @@ pub enum Operand {
 }
 
 impl Operand {
+    /// General registers: below this number.
+    pub const REGISTERS: u8 = GENERAL as u8;
+    /// Predicates that can be false.
+    pub const PREDICATES: u8 = PT as u8;
+    /// Uniform registers that are not hard-wired.
+    pub const UNIFORM: u8 = URZ as u8;
+
     /// Its value in a lane; none if there is no such register.
     fn value(self, warp: &Warp, lane: usize) -> Option<u64> {
         let registers = &warp.registers;

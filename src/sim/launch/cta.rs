@@ -234,8 +234,8 @@ impl Cta {
         }
     }
 
-    /// In functional mode, the warp that issues next in this turn, and how many instructions it may; none where the turn
-    /// is over, and the next one begins.
+    /// In functional mode, the warp that issues next in this turn, and how many instructions it may; none where the
+    /// turn is over, and the next one begins.
     pub(in crate::sim) fn next_warp(&mut self) -> Option<(usize, u64)> {
         loop {
             let Cursor { begun, warp, left } = self.cursor;

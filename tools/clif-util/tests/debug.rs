@@ -62,24 +62,12 @@ fn folder(name: &str, numbers: u32) -> PathBuf {
     folder
 }
 
-fn debug(folder: &PathBuf) -> Command {
+/// The debugger of the kernel in a folder, with its buffers, and `more`.
+fn debug(folder: &PathBuf, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
-    command.current_dir(folder).args([
-        "debug",
-        "sum.clif",
-        "--kernel",
-        "sum",
-        "--grid",
-        "1",
-        "--block",
-        "64",
-        "--arg",
-        "inout:numbers.txt:i32",
-        "--arg",
-        "zero:4",
-        "--arg",
-        "i32:32",
-    ]);
+    let text =
+        "debug sum.clif --kernel sum --grid 1 --block 64 --arg inout:numbers.txt:i32 --arg zero:4";
+    command.current_dir(folder).args(text.split(' ')).args(more);
     command
 }
 
@@ -87,10 +75,8 @@ fn debug(folder: &PathBuf) -> Command {
 fn script(name: &str, numbers: u32, text: &str) -> (String, bool) {
     let folder = folder(name, numbers);
     fs::write(folder.join("script.txt"), text).unwrap();
-    let output = debug(&folder)
-        .args(["--script", "script.txt"])
-        .output()
-        .unwrap();
+    let more = ["--arg", "i32:32", "--script", "script.txt"];
+    let output = debug(&folder, &more).output().unwrap();
     let told =
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
     (told, output.status.success())
@@ -156,23 +142,7 @@ fn the_guide_shows_what_is_told() {
         commands.collect::<Vec<_>>().join("\n"),
     )
     .unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
-    let output = command.current_dir(&folder).args([
-        "debug",
-        "sum.clif",
-        "--kernel",
-        "sum",
-        "--grid",
-        "1",
-        "--block",
-        "64",
-        "--arg",
-        "in:numbers.txt:i32",
-        "--arg",
-        "zero:4",
-        "--script",
-        "script.txt",
-    ]);
+    let mut output = debug(&folder, &["--script", "script.txt"]);
     let told = String::from_utf8(output.output().unwrap().stdout).unwrap();
     assert_eq!(told, expected);
 }
@@ -203,7 +173,7 @@ struct Client {
 
 impl Client {
     fn new(name: &str) -> Client {
-        let mut command = debug(&folder(name, 64));
+        let mut command = debug(&folder(name, 64), &["--arg", "i32:32"]);
         let child = command
             .arg("--dap")
             .stdin(Stdio::piped())
@@ -370,7 +340,10 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     assert_eq!(value["result"], "0x3 (3)");
     let code = client.body(
         "disassemble",
-        json!({"memoryReference": frame["instructionPointerReference"], "instructionOffset": -2, "instructionCount": 5}),
+        json!({
+            "memoryReference": frame["instructionPointerReference"],
+            "instructionOffset": -2, "instructionCount": 5,
+        }),
     );
     let code = code["instructions"].as_array().unwrap();
     assert_eq!(

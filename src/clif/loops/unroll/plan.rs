@@ -5,12 +5,13 @@
 
 use super::super::LoopContext;
 use super::super::affine::Steady;
-use super::super::count::{Bound, Counter, Limit, bottom, compares, turns};
+use super::super::count::{
+    Bound, Counter, FOLLOWED, Limit, bottom, compares, is_uniform_count, starts, turns,
+};
 use super::super::hints::Hints;
 use super::super::shape::Body;
 use super::super::size::size;
-use super::super::uniform::is_uniform;
-use crate::constants::{integer, signed};
+use crate::constants::signed;
 use crate::intrinsics::Effect;
 use crate::settings::{OptLevel, Unroll};
 use cranelift_codegen::Context;
@@ -24,9 +25,6 @@ const LARGEST: u32 = 128;
 const LARGEST_ASKED: u32 = 1024;
 /// Copies by default (*assumed*: as many loads as hide a third of the latency of memory with eight warps).
 const COPIES: u32 = 4;
-/// Most turns that are followed to see how many there are (*assumed*).
-pub(in super::super) const FOLLOWED: u32 = 4096;
-
 /// What is done with a loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Plan {
@@ -157,48 +155,6 @@ pub(super) fn steady(
         signed: true,
         unsigned: true,
     })
-}
-
-/// What is known of the parameters of the header in the first turn.
-pub(in super::super) fn starts(context: &Context, body: &Body) -> Vec<Option<i64>> {
-    let func = &context.func;
-    let mut found: Option<Vec<Option<i64>>> = None;
-    for entry in body.entries(context) {
-        let args = entry
-            .args(func)
-            .into_iter()
-            .map(|value| integer(func, value));
-        found = Some(match found {
-            None => args.collect(),
-            Some(others) => others
-                .into_iter()
-                .zip(args)
-                .map(|(a, b)| a.filter(|_| a == b))
-                .collect(),
-        });
-    }
-    found.unwrap_or_default()
-}
-
-/// Whether all lanes that enter the loop together leave it together.
-pub(in super::super) fn is_uniform_count(
-    context: &Context,
-    given: &LoopContext<'_>,
-    body: &Body,
-    counter: &Counter,
-) -> bool {
-    let func = &context.func;
-    let uniform = |value| is_uniform(func, given, value);
-    let bound = match counter.bound {
-        Bound::Constant(_) => true,
-        Bound::Value(value) => uniform(value),
-    };
-    let params = func.dfg.block_params(body.header);
-    let Some(index) = params.iter().position(|param| *param == counter.param) else {
-        return false;
-    };
-    let entries = body.entries(context);
-    bound && entries.len() == 1 && uniform(entries[0].args(func)[index])
 }
 
 impl Limit {

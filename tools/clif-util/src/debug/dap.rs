@@ -1,9 +1,10 @@
 //! The Debug Adapter Protocol, as VS Code and nvim-dap speak it.
 //!
 //! Messages are read by a thread of their own, so that a pause arrives while the launch goes on; everything else is
-//! answered in order ([`server`], with [`breakpoints`], [`variables`] and [`memory`]). A thread of the protocol is a warp, or a lane if `launch` asks for `"threads":
-//! "lanes"`; the number of a thread says which thread of which block it is, in any case. What is malformed is answered
-//! with an error, and the next message is read. The end of the input ends the session.
+//! answered in order ([`server`], with [`breakpoints`], [`variables`] and [`memory`]). A thread of the protocol is a
+//! warp, or a lane if `launch` asks for `"threads": "lanes"`; the number of a thread says which thread of which block
+//! it is, in any case. What is malformed is answered with an error, and the next message is read. The end of the input
+//! ends the session.
 
 mod breakpoints;
 mod memory;

@@ -1,9 +1,8 @@
 //! A session, the thread that somebody looks at, and what is told of both.
 
-use super::command::{Command, HELP, MORE};
+use super::command::{Command, HELP};
 use crate::launch::Texts;
 use cranelift_thisgpu::driver::Device;
-use cranelift_thisgpu::launch::Place;
 use cranelift_thisgpu::sim::debug::{
     Comparison, GroupView, Operand, Session, Space, Stop, Thread, WaitView, Watch, Watched,
 };
@@ -17,8 +16,6 @@ const IN_LINE: usize = 8;
 const BYTES_IN_LINE: usize = 16;
 /// Warps that `warps` shows, at most.
 const SHOWN: usize = 64;
-/// Predicates that can be false.
-const PREDICATES: u8 = 7;
 
 /// What a prompt works with.
 pub struct Debugger {
@@ -118,8 +115,10 @@ impl Debugger {
         let about = match stop {
             Stop::Breakpoint { thread, .. } => Some(*thread),
             Stop::Watchpoint(watched) => watched.first().map(|watched| watched.thread),
-            Stop::Fault(fault) => Some(self.thread_at(&fault.place)),
-            Stop::Finding(found) => found.last().map(|finding| self.thread_at(&finding.place)),
+            Stop::Fault(fault) => Some(self.session.thread_at(&fault.place)),
+            Stop::Finding(found) => found
+                .last()
+                .map(|finding| self.session.thread_at(&finding.place)),
             _ => None,
         };
         if let Some(thread) = about {
@@ -159,15 +158,6 @@ impl Debugger {
         match told.is_empty() {
             true => here,
             false => format!("{told}\n{here}"),
-        }
-    }
-
-    /// The thread of a place.
-    fn thread_at(&self, place: &Place) -> Thread {
-        let (grid, block) = self.session.shape();
-        Thread {
-            block: linear(grid, place.block),
-            thread: linear(block, place.thread) as u32,
         }
     }
 
@@ -393,12 +383,12 @@ impl Debugger {
                 let _ = writeln!(text, "R{number} = {value:#x}");
             }
         }
-        for number in 0..PREDICATES {
+        for number in 0..Operand::PREDICATES {
             if self.value(Operand::Predicate(number))? != 0 {
                 let _ = writeln!(text, "P{number} is true");
             }
         }
-        for number in 0..63 {
+        for number in 0..Operand::UNIFORM {
             let value = self.value(Operand::Uniform(number))?;
             if value != 0 {
                 let _ = writeln!(text, "UR{number} = {value:#x}");
@@ -425,12 +415,6 @@ impl Debugger {
         let code = self.session.disassemble(start, count);
         Ok(code.into_iter().map(line).collect::<Vec<_>>().join("\n"))
     }
-}
-
-/// The number of what has these coordinates.
-fn linear(extent: [u32; 3], [x, y, z]: [u32; 3]) -> u64 {
-    let [width, height, _] = extent.map(u64::from);
-    u64::from(x) + width * (u64::from(y) + height * u64::from(z))
 }
 
 /// A mask as 32 signs, lane 0 first.
@@ -471,8 +455,7 @@ fn dump(address: u64, bytes: &[u8]) -> String {
 }
 
 fn help() -> String {
-    let commands = HELP.iter().chain(&MORE);
-    let lines = commands.map(|(name, operands, what)| {
+    let lines = HELP.iter().map(|(name, operands, what)| {
         let written = format!("{name} {operands}");
         format!("{:<52} {what}", written.trim_end())
     });

@@ -20,15 +20,23 @@ pub fn operand(text: &str) -> Result<Operand, String> {
             return (low.checked_add(1) == Some(high)).then_some(Operand::Pair(low));
         }
         if let Some(uniform) = text.strip_prefix("UR") {
-            let number = uniform.parse().ok().filter(|number| *number < 63);
+            let number = uniform
+                .parse()
+                .ok()
+                .filter(|number| *number < Operand::UNIFORM);
             return Some(Operand::Uniform(number?));
         }
         if let Some(predicate) = text.strip_prefix('P') {
-            let number = predicate.parse().ok().filter(|number| *number < 7);
+            let number = predicate
+                .parse()
+                .ok()
+                .filter(|number| *number < Operand::PREDICATES);
             return Some(Operand::Predicate(number?));
         }
         let number = text.strip_prefix('R')?.parse().ok();
-        Some(Operand::Register(number.filter(|number| *number < 255)?))
+        Some(Operand::Register(
+            number.filter(|number| *number < Operand::REGISTERS)?,
+        ))
     };
     read().ok_or_else(|| format!("`{text}` is no register; write R4, R[4:5], P0 or UR2"))
 }

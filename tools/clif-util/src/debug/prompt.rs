@@ -1,6 +1,6 @@
 //! Commands from a terminal, or from a script.
 
-use super::command::{Command, HELP, MORE, parse};
+use super::command::{Command, HELP, parse};
 use super::debugger::Debugger;
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
@@ -65,7 +65,7 @@ pub fn run(mut debugger: Debugger) -> Result<Outcome> {
     let mut editor: Editor<Names, DefaultHistory> = Editor::new()?;
     let functions = debugger.session.image().functions.iter();
     editor.set_helper(Some(Names {
-        commands: HELP.iter().chain(&MORE).map(|(name, _, _)| *name).collect(),
+        commands: HELP.iter().map(|(name, _, _)| *name).collect(),
         functions: functions.map(|function| function.name.clone()).collect(),
     }));
     let beginning = debugger.session.go_to(0);

@@ -14,12 +14,8 @@ impl Server {
         place: &dyn Fn(&Value) -> Result<Place, String>,
     ) -> Answer {
         self.forget(&kind);
-        let asked = arguments["breakpoints"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
         let mut answers = Vec::new();
-        for asked in &asked {
+        for asked in asked(arguments) {
             let set = place(asked).and_then(|place| {
                 let mut breakpoint = Breakpoint::at(place);
                 if let Some(text) = asked["condition"].as_str().filter(|text| !text.is_empty()) {
@@ -69,7 +65,8 @@ impl Server {
         Ok(match parsed {
             Ok((space, address, bytes)) => json!({
                 // Whose memory it is stays, whoever is looked at later.
-                "dataId": format!("{} {address:#x} {bytes}", space_name(space)), "description": name, "accessTypes": ["read", "write", "readWrite"],
+                "dataId": format!("{} {address:#x} {bytes}", space_name(space)),
+                "description": name, "accessTypes": ["read", "write", "readWrite"],
             }),
             Err(_) => json!({
                 "dataId": null,
@@ -80,12 +77,8 @@ impl Server {
 
     pub(super) fn set_data_breakpoints(&mut self, arguments: &Value) -> Answer {
         self.forget(&Kind::Data);
-        let asked = arguments["breakpoints"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
         let mut answers = Vec::new();
-        for asked in &asked {
+        for asked in asked(arguments) {
             let thread = self.debugger.thread;
             let set = data(asked["dataId"].as_str().unwrap_or_default(), thread);
             let set = set.and_then(|(space, address, bytes)| {
@@ -114,4 +107,11 @@ fn space_name(space: Space) -> String {
         Space::Shared { block } => format!("shared:{block}"),
         Space::Local(Thread { block, thread }) => format!("local:{block}:{thread}"),
     }
+}
+
+/// The breakpoints that a request has.
+fn asked(arguments: &Value) -> &[Value] {
+    arguments["breakpoints"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
 }

@@ -46,12 +46,14 @@ impl Server {
                 Handle::Scope(thread, Scope::Registers) => {
                     (thread, (0..registers).map(Operand::Register).collect())
                 }
-                Handle::Scope(thread, Scope::Predicates) => {
-                    (thread, (0..7).map(Operand::Predicate).collect())
-                }
-                Handle::Scope(thread, Scope::Uniform) => {
-                    (thread, (0..63).map(Operand::Uniform).collect())
-                }
+                Handle::Scope(thread, Scope::Predicates) => (
+                    thread,
+                    (0..Operand::PREDICATES).map(Operand::Predicate).collect(),
+                ),
+                Handle::Scope(thread, Scope::Uniform) => (
+                    thread,
+                    (0..Operand::UNIFORM).map(Operand::Uniform).collect(),
+                ),
             };
         let shown = |operand: Operand| {
             let value = self.debugger.value_of(thread, operand)?;
