@@ -44,6 +44,7 @@ use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
 use crate::settings::Options;
+use crate::values;
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, report, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, Signature, UserExternalName};
@@ -385,7 +386,7 @@ impl Compiler {
         summaries: &Summaries,
         room: u32,
     ) -> Result<Option<Compiled>, Errors> {
-        let locations = self.locations.clone().unwrap_or_default();
+        let mut locations = self.locations.clone().unwrap_or_default();
         let start = self.watch.enter(input.name);
         if cfg!(feature = "trace-rules") {
             log::debug!("compile {}", input.name);
@@ -398,6 +399,9 @@ impl Compiler {
         #[cfg(not(feature = "cache"))]
         let compiled = self.numbered(input, summaries, room);
         self.watch.leave(start);
+        if let Some(sources) = self.preparer.tracking.end() {
+            locations = Arc::new(sources.located(&locations));
+        }
         let mut compiled = match compiled {
             Ok(compiled) => compiled,
             Err(Halt::Stopped) => return Ok(None),
@@ -445,7 +449,7 @@ impl Compiler {
         let code = watch.pass(Pass::Lower, name, || {
             let kind = input.kind(&prepared.func.signature);
             let names = |name: &ExternalName| input.symbol(name);
-            let input = analyzed.input(name, kind, &names, options);
+            let input = analyzed.input(name, kind, &names, options, &preparer.tracking);
             lower::lower(&input, lowering, &mut constants, &mut remarks)
         })?;
         preparer.recycle(prepared);
@@ -464,19 +468,25 @@ impl Compiler {
             })
         })?;
         let mut source = regalloc::AllocationSummary::default();
+        let mut places = regalloc::locations::Places::default();
         let code = watch.pass(Pass::Allocate, name, || {
             let allocated =
                 regalloc::allocate(code, &stages::allocation(options, limit), allocation);
-            let (code, report) =
-                allocated.map_err(|error| stages::allocation_error(name, &error))?;
-            source = report.source;
-            report.remark(&mut remarks);
-            Ok(code)
+            let allocated = allocated.map_err(|error| stages::allocation_error(name, &error))?;
+            source = allocated.report.source;
+            allocated.report.remark(&mut remarks);
+            places = allocated.places;
+            Ok(allocated.code)
         })?;
         watch.timings.count_registers(source);
         let conventions = watch.reports.then(|| report::Conventions::of(&code));
         let code = watch.pass(Pass::Layout, name, || {
-            emit::layout(code, emission).map_err(|error| watch::internal(name, error.to_string()))
+            let code = emit::layout(code, emission);
+            let mut code = code.map_err(|error| watch::internal(name, error.to_string()))?;
+            if let Some(sources) = preparer.tracking.sources() {
+                code.values = values::ranges::ranges(&code, &places, &sources);
+            }
+            Ok(code)
         })?;
         let code = watch.time(Pass::Control, || {
             let waiting = stages::waiting(options);

@@ -167,6 +167,9 @@ impl Aliases {
             data.terminator
                 .for_each_register(|reg| *reg = self.get(*reg));
         }
+        for holder in &mut code.holders {
+            holder.held.rename(|reg| self.get(reg));
+        }
     }
 }
 

@@ -109,6 +109,7 @@ mod type_name;
 mod uniform;
 #[cfg(feature = "unstable")]
 pub mod unstable;
+pub mod values;
 mod vcode;
 mod warning;
 

@@ -6,8 +6,9 @@
 use crate::analysis::graph::Graph;
 use crate::isa::table::Effects;
 use crate::isa::{PInst, PReg};
+use crate::values::{self, ValueLocations};
 use crate::vcode::print::origin;
-use crate::vcode::{AttachmentId, Entry, Frame, FunctionKind, SymbolUse};
+use crate::vcode::{AttachmentId, Block, Entry, Frame, FunctionKind, SourceLine, SymbolUse};
 use cranelift_codegen::entity::PrimaryMap;
 use std::fmt;
 use std::iter::Chain;
@@ -32,6 +33,8 @@ pub struct Linear {
     pub(crate) targets: PrimaryMap<AttachmentId, Target>,
     /// Blocks in order; the first is the entry.
     pub(crate) blocks: Vec<LinearBlock>,
+    /// Where values of the source are, if somebody wants to know; in numbers of instructions.
+    pub(crate) values: Vec<ValueLocations>,
 }
 
 /// A run of instructions that is entered at its start only: its parts of the instructions.
@@ -45,6 +48,10 @@ pub(crate) struct LinearBlock {
     pub branches: Range<u32>,
     /// Lanes may be elsewhere while it runs.
     pub divergent: bool,
+    /// The block of allocation whose instructions these are, if it is one and all of it.
+    pub origin: Option<Block>,
+    /// Where the way on from it comes from.
+    pub line: SourceLine,
 }
 
 impl LinearBlock {
@@ -150,6 +157,21 @@ impl Linear {
         part(body).iter().chain(part(branches))
     }
 
+    /// The block of allocation whose instructions a block has.
+    pub(crate) fn origin(&self, block: usize) -> Option<Block> {
+        self.blocks[block].origin
+    }
+
+    /// Where the way on from a block comes from.
+    pub(crate) fn line(&self, block: usize) -> SourceLine {
+        self.blocks[block].line
+    }
+
+    /// The instructions of allocation in a block, in its numbers.
+    pub(crate) fn body(&self, block: usize) -> Range<u32> {
+        self.blocks[block].body.clone()
+    }
+
     /// The instructions in order, as runs of the list.
     pub fn runs(&self) -> impl Iterator<Item = &[Entry<PReg>]> {
         let ranges = (self.blocks.iter()).flat_map(|block| [&block.body, &block.branches]);
@@ -235,9 +257,11 @@ impl Linear {
         self.blocks
     }
 
-    /// Puts other instructions in the place of all; `lens` are the numbers of those of each block.
-    pub fn replace_insts(&mut self, insts: Vec<Entry<PReg>>, lens: &[u32]) {
+    /// Puts other instructions in the place of all; `lens` are the numbers of those of each block, and `places` says
+    /// where the old ones are among them.
+    pub fn replace_insts(&mut self, insts: Vec<Entry<PReg>>, lens: &[u32], places: &[u32]) {
         self.insts = insts;
+        values::ranges::moved(&mut self.values, places);
         let mut start = 0;
         for (block, len) in self.blocks.iter_mut().zip(lens) {
             *block = LinearBlock {
@@ -245,6 +269,8 @@ impl Linear {
                 body: start..start + len,
                 branches: 0..0,
                 divergent: block.divergent,
+                origin: block.origin,
+                line: block.line,
             };
             start += len;
         }

@@ -127,6 +127,17 @@ impl Locations {
         }
     }
 
+    /// The same places under other numbers: those of `numbers`, from 1.
+    pub(crate) fn renumbered(&self, numbers: impl Iterator<Item = u32>) -> Self {
+        Self {
+            files: self.files.clone(),
+            places: Some(numbers.map(|number| self.resolve(number)).collect()),
+            numbers: HashMap::new(),
+            calls: self.calls.clone(),
+            call_numbers: HashMap::new(),
+        }
+    }
+
     /// The files, in the order of their numbers.
     pub fn files(&self) -> &[String] {
         &self.files

@@ -44,6 +44,10 @@ pub struct Options {
     pub reorder: bool,
     /// Say in the object which instructions are of which line of the source.
     pub lines: bool,
+    /// Say in the object where values of the source are.
+    pub value_locations: bool,
+    /// Keep the stack slots of the CLIF in memory.
+    pub keep_slots: bool,
     /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a
     /// panic.
     pub enable_verifier: bool,
@@ -70,6 +74,8 @@ impl Options {
         split_addresses: true,
         reorder: true,
         lines: true,
+        value_locations: false,
+        keep_slots: false,
         enable_verifier: true,
         verify: cfg!(debug_assertions),
     };
@@ -282,6 +288,8 @@ pub static SETTINGS: &[Setting] = &[
      opt_level=none)"),
     named!("reorder", reorder: bool, "reorder the instructions of blocks (not with sched=serial)"),
     named!("lines", lines: bool, "say in the object which instructions are of which line of the source"),
+    named!("value_locations", value_locations: bool, "say in the object where values and variables are, for debuggers"),
+    named!("keep_slots", keep_slots: bool, "keep stack slots in memory, where a debugger finds them"),
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller \
      has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),

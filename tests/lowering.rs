@@ -68,6 +68,7 @@ fn lowered(text: &str) -> String {
         names: &|name| format!("{name:?}"),
         assume_aligned: false,
         stack_redzones: false,
+        tracking: None,
     };
     let code = lower::lower(
         &input,

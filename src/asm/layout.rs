@@ -120,6 +120,8 @@ fn finish(
         relocations,
         lines: lines.collect(),
         redzones: function.redzones.clone(),
+        // Assembly text has no values.
+        values: Vec::new(),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::analysis::uses::{for_each_operand, has_effect};
 use crate::constants;
 use crate::intrinsics::Intrinsic;
 use crate::intrinsics::resolve::Intrinsics;
+use crate::values::tracking::Tracking;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
@@ -46,13 +47,14 @@ pub fn merge_calls(
     func: &mut Function,
     domtree: &DominatorTree,
     intrinsics: &Intrinsics,
+    tracking: &Tracking,
 ) -> Merged {
     if !has_pure_calls(func, intrinsics) {
         return Merged::default();
     }
     let merged = merge(func, domtree, intrinsics);
     if merged > 0 {
-        func.dfg.resolve_all_aliases();
+        tracking.resolve(func);
     }
     Merged {
         merged,
@@ -209,7 +211,7 @@ mod tests {
         let intrinsics = resolve::resolve(&mut func, &|_| None).unwrap();
         let cfg = ControlFlowGraph::with_function(&func);
         let domtree = DominatorTree::with_function(&func, &cfg);
-        let done = merge_calls(&mut func, &domtree, &intrinsics);
+        let done = merge_calls(&mut func, &domtree, &intrinsics, &Tracking::default());
         let text = func.to_string();
         // v3 merges with v2; v9 and v12 are on different sides; the dp4a of block1 does not dominate block3.
         assert_eq!(done.merged, 1, "{text}");
@@ -247,7 +249,7 @@ mod tests {
         let intrinsics = resolve::resolve(&mut func, &|_| None).unwrap();
         let cfg = ControlFlowGraph::with_function(&func);
         let domtree = DominatorTree::with_function(&func, &cfg);
-        let done = merge_calls(&mut func, &domtree, &intrinsics);
+        let done = merge_calls(&mut func, &domtree, &intrinsics, &Tracking::default());
         assert_eq!(
             done,
             Merged {

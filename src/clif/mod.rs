@@ -37,6 +37,7 @@ use crate::intrinsics::resolve::{Intrinsics, Namer, check as check_uses};
 use crate::passes::Pass;
 use crate::remarks::Remarks;
 use crate::settings::Options as Settings;
+use crate::values::tracking::Tracking;
 use contents::Contents;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -105,6 +106,8 @@ pub struct Prepared {
 pub struct Preparer {
     /// What the steps turned down; whoever prepares a function takes it afterwards.
     pub remarks: Remarks,
+    /// What became of the values of the source; whoever prepares a function takes it afterwards.
+    pub(crate) tracking: Tracking,
     context: Context,
     /// A function that is done with; see [`Preparer::recycle`].
     recycled: Option<Box<Prepared>>,
@@ -131,6 +134,7 @@ impl Default for Preparer {
     fn default() -> Self {
         Self {
             remarks: Remarks::default(),
+            tracking: Tracking::default(),
             context: Context::new(),
             recycled: None,
         }
@@ -183,11 +187,13 @@ impl Preparer {
             &mut self.context,
             options,
             &mut self.remarks,
+            &mut self.tracking,
             prepared,
         );
         if !pipeline::run(&mut state, observe)? {
             return Ok(None);
         }
+        state.tracking.settle(&mut state.context.func);
         let State {
             context,
             mut prepared,
@@ -334,6 +340,7 @@ fn optimize(
     context: &mut Context,
     contents: &Contents,
     intrinsics: &Intrinsics,
+    tracking: &Tracking,
 ) -> Result<(), Errors> {
     let flags = &*FLAGS;
     let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
@@ -344,14 +351,15 @@ fn optimize(
     if hides {
         mid_end::opaque::reveal(&mut context.func);
     }
+    tracking.recover(&context.func);
     // The mid-end folds branches, which may cut blocks off.
     if has_branches(&context.func) {
         context
             .eliminate_unreachable_code(flags)
             .map_err(internal)?;
     }
-    remove_constant_parameters(context, true)?;
-    merge::merge_calls(&mut context.func, &context.domtree, intrinsics);
+    remove_constant_parameters(context, true, tracking)?;
+    merge::merge_calls(&mut context.func, &context.domtree, intrinsics, tracking);
     Ok(())
 }
 
@@ -363,7 +371,11 @@ fn has_branches(func: &Function) -> bool {
 /// Removes block parameters that are always the same value, and resolves all aliases, if there are any besides
 /// (`has_aliases`). Cranelift's passes look at every instruction, so they run only where there is something to find
 /// (*measured*: 4 % of the preparation).
-fn remove_constant_parameters(context: &mut Context, has_aliases: bool) -> Result<(), Errors> {
+fn remove_constant_parameters(
+    context: &mut Context,
+    has_aliases: bool,
+    tracking: &Tracking,
+) -> Result<(), Errors> {
     let func = &context.func;
     let mut blocks = func.layout.blocks().skip(1);
     let has_parameters = blocks.any(|block| !func.dfg.block_params(block).is_empty());
@@ -372,11 +384,11 @@ fn remove_constant_parameters(context: &mut Context, has_aliases: bool) -> Resul
             .remove_constant_phis(&*FLAGS)
             .map_err(|error| internal_error(&error.to_string()))?;
     }
-    let dfg = &mut context.func.dfg;
+    let dfg = &context.func.dfg;
     let mut values = (0..dfg.num_values()).map(Value::new);
     let may_have_aliases = has_parameters || has_aliases;
     if may_have_aliases && values.any(|value| dfg.value_is_alias(value)) {
-        dfg.resolve_all_aliases();
+        tracking.resolve(&mut context.func);
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ use crate::error::Errors;
 use crate::intrinsics::resolve::{Intrinsics, name_text, resolve};
 use crate::passes::Pass;
 use crate::remarks::Remarks;
+use crate::values::tracking::Tracking;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::Function;
 
@@ -153,7 +154,7 @@ const ROWS: [Row; 19] = [
     },
     Row {
         pass: Pass::Promote,
-        when: always,
+        when: |state| !state.options.settings.keep_slots,
         needs: Facts::GRAPH.and(Facts::CONTENTS),
         run: promote_slots,
         makes_stale: Facts::NONE,
@@ -193,7 +194,13 @@ const ROWS: [Row; 19] = [
         pass: Pass::Legalize,
         when: always,
         needs: Facts::CONTENTS.and(Facts::NO_ALIASES),
-        run: |state| Ok(legalize::legalize(&mut state.context.func, &state.contents)),
+        run: |state| {
+            Ok(legalize::legalize(
+                &mut state.context.func,
+                &state.contents,
+                state.tracking,
+            ))
+        },
         // Nobody asks for what this and what comes after it adds, so contents are still known.
         makes_stale: Facts::GRAPH,
     },
@@ -238,6 +245,7 @@ const ROWS: [Row; 19] = [
                 &state.contents,
                 &mut state.intrinsics,
                 state.options.kernel.is_some(),
+                state.tracking,
             );
             // What follows must not take the new calls for calls of unknown functions.
             if changed {
@@ -284,6 +292,8 @@ pub(super) struct State<'a> {
     pub context: &'a mut Context,
     pub options: &'a Options<'a>,
     pub remarks: &'a mut Remarks,
+    /// What became of the values of the source.
+    pub tracking: &'a mut Tracking,
     /// Its `func` is not used before the end; the flow and the callees are those of the function in `context`.
     pub prepared: Box<Prepared>,
     pub intrinsics: Intrinsics,
@@ -300,6 +310,7 @@ impl<'a> State<'a> {
         context: &'a mut Context,
         options: &'a Options<'a>,
         remarks: &'a mut Remarks,
+        tracking: &'a mut Tracking,
         prepared: Box<Prepared>,
     ) -> Self {
         context.func = func;
@@ -307,6 +318,7 @@ impl<'a> State<'a> {
             context,
             options,
             remarks,
+            tracking,
             prepared,
             intrinsics: Intrinsics::default(),
             contents: Contents::default(),
@@ -340,7 +352,7 @@ impl<'a> State<'a> {
         if stale(self, Facts::NO_ALIASES) {
             // An alias is no result and no parameter.
             let has_aliases = self.contents.values() != self.context.func.dfg.num_values();
-            remove_constant_parameters(self.context, has_aliases)?;
+            remove_constant_parameters(self.context, has_aliases, self.tracking)?;
             self.stale = self.stale.without(Facts::NO_ALIASES);
         }
         if stale(self, Facts::FLOW) {
@@ -377,6 +389,7 @@ impl<'a> State<'a> {
             intrinsics: &self.intrinsics,
             kernel: self.options.kernel.is_some(),
             assume_aligned: self.options.settings.assume_aligned,
+            tracking: self.tracking,
         };
         (&mut self.context.func, given, self.remarks)
     }
@@ -424,6 +437,10 @@ fn check(state: &mut State) -> Result<bool, Errors> {
     if !wrong.is_empty() {
         with_intrinsics(wrong, func, state.options)?;
     }
+    state.tracking.end();
+    if state.options.settings.value_locations {
+        state.tracking.begin(&mut state.context.func);
+    }
     Ok(false)
 }
 
@@ -451,7 +468,12 @@ fn promote_slots(state: &mut State) -> Result<bool, Errors> {
     }
     state.refresh(Facts::CONTENTS.and(Facts::NO_ALIASES))?;
     let context = &mut *state.context;
-    merge::merge_calls(&mut context.func, &context.domtree, &state.intrinsics);
+    merge::merge_calls(
+        &mut context.func,
+        &context.domtree,
+        &state.intrinsics,
+        state.tracking,
+    );
     Ok(true)
 }
 
@@ -471,7 +493,12 @@ fn registers(options: &Options<'_>) -> u8 {
 /// Cranelift's mid-end; without optimisation what nobody uses goes.
 fn run_mid_end(state: &mut State) -> Result<bool, Errors> {
     if optimizes(state) {
-        optimize(state.context, &state.contents, &state.intrinsics)?;
+        optimize(
+            state.context,
+            &state.contents,
+            &state.intrinsics,
+            state.tracking,
+        )?;
         return Ok(true);
     }
     merge::drop_unused(&mut state.context.func, &state.intrinsics);
@@ -479,17 +506,19 @@ fn run_mid_end(state: &mut State) -> Result<bool, Errors> {
 }
 
 fn improve_loops(state: &mut State) -> Result<bool, Errors> {
+    state.tracking.forget_lost(&state.context.func);
     let given = loops::LoopContext {
         intrinsics: &state.intrinsics,
         kernel: state.options.kernel.is_some(),
         settings: state.options.settings,
         registers: registers(state.options),
+        tracking: state.tracking,
     };
     if loops::improve(state.context, &given, &mut state.hints, state.remarks) {
         // Loops are gone, and what they counted is constant in each of their turns.
-        remove_constant_parameters(state.context, true)?;
+        remove_constant_parameters(state.context, true, state.tracking)?;
         let contents = Contents::of(&state.context.func);
-        optimize(state.context, &contents, &state.intrinsics)?;
+        optimize(state.context, &contents, &state.intrinsics, state.tracking)?;
         loops::settle(state.context, &given);
     }
     Ok(true)

@@ -25,7 +25,9 @@ pub fn split(
         let Some(block) = func.layout.inst_block(inst) else {
             continue;
         };
-        let location = func.srcloc(inst);
+        // Of the way on: instructions may have been moved here from elsewhere.
+        let end = func.layout.last_inst(block).unwrap_or(inst);
+        let location = func.srcloc(end);
         if func.layout.is_cold(block) {
             func.layout.set_cold(rest);
         }

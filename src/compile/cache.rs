@@ -83,6 +83,8 @@ impl Compiler {
     pub(super) fn cache_in_use(&self) -> Option<Arc<Cache>> {
         let is_whole =
             self.watch.sink.is_none() && self.watch.last.is_none() && self.skip.is_empty();
+        // What numbers of instructions stand for is not kept.
+        let is_whole = is_whole && !self.options.value_locations;
         self.cache.clone().filter(|_| is_whole)
     }
 

@@ -229,6 +229,7 @@ fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
         relocations: code.relocations.into_iter().map(relocation).collect(),
         lines: Vec::new(),
         redzones: code.redzones,
+        values: code.values,
         name: code.name,
         linkage,
         words: code.words,

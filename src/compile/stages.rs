@@ -16,6 +16,7 @@ use crate::sched::Scheduled;
 use crate::sched::control::Waiting;
 use crate::settings::{Options, Sched};
 use crate::simt::{ConvergenceError, SimtError};
+use crate::values::tracking::Tracking;
 use crate::vcode::print::origin;
 use crate::vcode::{FunctionKind, VCode};
 use cranelift_codegen::ir::ExternalName;
@@ -42,6 +43,7 @@ impl<'a> Analyzed<'a> {
         kind: FunctionKind,
         names: &'b dyn Fn(&ExternalName) -> String,
         options: &Options,
+        tracking: &'b Tracking,
     ) -> lower::Input<'b> {
         lower::Input {
             func: &self.prepared.func,
@@ -60,6 +62,7 @@ impl<'a> Analyzed<'a> {
             names,
             assume_aligned: options.assume_aligned,
             stack_redzones: options.stack_redzones,
+            tracking: Some(tracking).filter(|tracking| tracking.is_on()),
         }
     }
 }

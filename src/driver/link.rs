@@ -44,6 +44,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
             name: function.name.clone(),
             address,
             redzones: function.redzones.clone(),
+            values: function.values.clone(),
         });
         image.lines.extend(function.lines.iter().map(|l| Line {
             address: address.saturating_add(l.offset),

@@ -64,6 +64,8 @@ pub(super) struct LayoutBuffers {
     /// [`LayoutBuffers::threads`] as far as it is known.
     ends: Vec<Option<Block>>,
     path: Vec<Block>,
+    /// Blocks that stand for others as well.
+    shared: Vec<Block>,
     traits: Vec<BlockTraits>,
     /// By block of the [`VCode`] its place in the order.
     places: Vec<usize>,
@@ -98,7 +100,8 @@ pub(super) fn layout(
     let order = layout.order(&mut scratch.traits);
     for (i, &block) in order.iter().enumerate() {
         let data = &code.blocks[block];
-        scratch.places[block.index()] = out.begin(data);
+        let origin = Some(block).filter(|block| !scratch.shared.contains(block));
+        scratch.places[block.index()] = out.begin(data, origin);
         if !attachments.is_empty() {
             layout.attached(data.insts.clone(), &attachments, &mut out)?;
         }
@@ -112,6 +115,7 @@ pub(super) fn layout(
         name: code.name,
         kind: code.kind,
         frame: code.frame,
+        values: Vec::new(),
     })
 }
 
@@ -119,6 +123,7 @@ impl LayoutBuffers {
     /// Of blocks that compute the same in the same registers and go on to the same block one is left: edges that pass
     /// the same values. What lanes do together stays where it is.
     fn join_twins(&mut self, code: &VCode<PReg>) {
+        self.shared.clear();
         let target = |block: Block| match code.blocks[block].terminator {
             Terminator::Jump { target, .. } => Some(self.threads[target.index()]),
             _ => None,
@@ -155,6 +160,7 @@ impl LayoutBuffers {
             let is_twin = first != block && place(first) == place(block);
             if is_twin && both.all(|(a, b)| a.inst == b.inst) {
                 twins.insert(block, first);
+                self.shared.push(first);
             }
         }
         for end in &mut self.threads {
@@ -428,7 +434,7 @@ struct Emitter {
 
 impl Emitter {
     /// Begins with a block; its place in the order. A block without instructions gives its place to the one behind it.
-    fn begin(&mut self, data: &BlockData<PReg>) -> usize {
+    fn begin(&mut self, data: &BlockData<PReg>, origin: Option<Block>) -> usize {
         self.line = data.line;
         if self.blocks.last().is_none_or(|last| last.len() > 0) {
             self.blocks.push(LinearBlock::default());
@@ -436,6 +442,8 @@ impl Emitter {
         let place = self.blocks.len() - 1;
         self.blocks[place].body = data.insts.clone();
         self.blocks[place].divergent = data.divergent;
+        self.blocks[place].origin = origin;
+        self.blocks[place].line = data.line;
         place
     }
 

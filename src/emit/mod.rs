@@ -21,6 +21,7 @@ use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Illegal, PInst, PReg};
 use crate::linear::{Linear, Target};
 use crate::sched::Scheduled;
+use crate::values::ValueLocations;
 use crate::vcode::{Entry, FunctionKind, MemoryOrder, SourceLine, SymbolKind, VCode};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -71,6 +72,8 @@ pub struct Code {
     pub accesses: Vec<Noted>,
     /// What it needs.
     pub resources: Resources,
+    /// Where values of the source are, if somebody wants to know.
+    pub values: Vec<ValueLocations>,
 }
 
 /// Why a function has no words. All but the size are mistakes of an earlier pass.
@@ -133,6 +136,7 @@ pub fn emit(
         redzones: std::mem::take(&mut code.frame.redzones),
         accesses: accesses(&code),
         resources,
+        values: in_bytes(std::mem::take(&mut code.values)),
     };
     if i32::try_from(code.len() * WORD_BYTES).is_err() {
         return Err(EmitError::TooLong { function: out.name });
@@ -146,6 +150,15 @@ pub fn emit(
     scratch.layout.blocks = code.into_blocks();
     scratch.control.give_back(controls);
     Ok(out)
+}
+
+/// Ranges in byte offsets, from those in numbers of instructions.
+fn in_bytes(mut values: Vec<ValueLocations>) -> Vec<ValueLocations> {
+    for range in values.iter_mut().flat_map(|value| &mut value.ranges) {
+        range.start *= WORD_BYTES as u32;
+        range.end *= WORD_BYTES as u32;
+    }
+    values
 }
 
 /// What CLIF says of the accesses of a function in which some are ordered.

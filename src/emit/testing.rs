@@ -64,6 +64,7 @@ pub fn kernel<R: Register>(blocks: Vec<(Vec<Inst<R>>, Terminator<R>)>) -> VCode<
         entry: Vec::new(),
         vreg_count: 0,
         frame: Frame::default(),
+        holders: Vec::new(),
     };
     for (insts, terminator) in blocks {
         let first = code.insts.len() as u32;

@@ -4,6 +4,7 @@
 
 use crate::abi::Redzone;
 use crate::locations::{Location, Spoken, name_of};
+use crate::values::ValueLocations;
 
 /// Places that the source of an address names, the inlined calls among them (*assumed*: of a deeper chain the rest says
 /// nothing new).
@@ -35,6 +36,8 @@ pub struct Function {
     pub address: u32,
     /// Parts of its frame that nothing may use, by offset.
     pub redzones: Vec<Redzone>,
+    /// Where values of the source are, by byte offset in the function, if the compiler was asked for it.
+    pub values: Vec<ValueLocations>,
 }
 
 /// From `address` on, until the next entry, code comes from this line.

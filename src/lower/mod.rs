@@ -20,6 +20,7 @@ mod context;
 mod convert;
 mod float;
 mod frame;
+mod holders;
 mod home;
 mod intrinsic;
 mod logic;
@@ -132,6 +133,7 @@ pub fn lower(
     for block in order.backwards() {
         lowering.block(order, block);
     }
+    let holders = lowering.holders();
     let Lower {
         builder,
         frame,
@@ -141,8 +143,10 @@ pub fn lower(
     } = lowering;
     // Blocks were lowered backwards.
     errors.in_order_of_lines().finish(()).map(|()| {
-        let code = builder.finish(input.name.to_string(), input.kind.clone(), entry, frame);
-        crate::cse::eliminate(crate::uniform::run(code, &builder.take_offers()))
+        let mut code = builder.finish(input.name.to_string(), input.kind.clone(), entry, frame);
+        let offers = builder.take_offers();
+        code.holders = holders::with_offers(holders, &offers);
+        crate::cse::eliminate(crate::uniform::run(code, &offers))
     })
 }
 
@@ -171,6 +175,11 @@ impl Lower<'_> {
                     meeting: Meeting::Together,
                     ..facts
                 };
+                let facts = BlockFacts {
+                    line: self.line_at_end(from),
+                    ..facts
+                };
+                self.builder.set_line(facts.line);
                 let args = self.arguments(args);
                 let jump = crate::vcode::Terminator::Jump { target, args };
                 self.builder.start_block(block.number, jump, facts);
@@ -203,6 +212,12 @@ impl Lower<'_> {
         self.load_constants(clif);
         let params = self.block_params(clif);
         self.builder.end_block(params);
+    }
+
+    /// Where the last instruction of a block comes from.
+    fn line_at_end(&self, block: ir::Block) -> crate::vcode::SourceLine {
+        let last = self.func.layout.last_inst(block);
+        last.map_or_else(Default::default, |last| self.line_of(last))
     }
 
     /// Asks for the operands of an instruction that is not lowered, so that what is unsupported among them is reported

@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorList, Place};
 use crate::intrinsics::resolve::Intrinsics;
 use crate::isa::{PReg, VReg};
 use crate::remarks::Remarks;
+use crate::values::tracking::Tracking;
 use crate::vcode::{Frame, FunctionKind, Meeting, SourceLine, VCodeBuilder};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
@@ -57,6 +58,8 @@ pub struct Input<'a> {
     pub names: &'a dyn Fn(&ir::ExternalName) -> String,
     /// Trust that every access is aligned to its size (`--set assume_aligned=true`).
     pub assume_aligned: bool,
+    /// What became of the values of the source, if somebody wants to know.
+    pub tracking: Option<&'a Tracking>,
     /// Leave gaps around stack slots (`--set stack_redzones=true`).
     pub stack_redzones: bool,
 }

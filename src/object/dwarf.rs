@@ -1,9 +1,11 @@
-//! DWARF of an object: its functions, and the lines of their instructions, for debuggers and `addr2line`.
+//! DWARF of an object: its functions, the lines of their instructions, and where values of the source are
+//! ([`variables`](super::variables)), for debuggers and `addr2line`.
 //!
 //! Made from the object's own line tables when a file is written, and not read back. One unit of DWARF 5 holds
 //! everything: a file's sections are never joined with those of others, because linking makes them anew. Without
 //! addresses, places in code are relocations to functions.
 
+use super::variables::Types;
 use super::{Linkage, Object, ObjectFunction, Relocation, RelocationKind};
 use gimli::constants::{
     DW_AT_decl_file, DW_AT_decl_line, DW_AT_external, DW_AT_high_pc, DW_AT_low_pc, DW_AT_name,
@@ -11,7 +13,7 @@ use gimli::constants::{
 };
 use gimli::write::{
     Address, AttributeValue, DirectoryId, DwarfUnit, EndianVec, Error, FileId, LineProgram,
-    LineString, Range, RangeList, Result, Sections, Writer,
+    LineString, Range, RangeList, Result, Sections, UnitEntryId, Writer,
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, SectionId};
 
@@ -30,10 +32,11 @@ pub(super) struct DebugSection {
     pub relocations: Vec<Relocation>,
 }
 
-/// The debug information of an object; nothing if it has no lines. With `addresses`, one for each function, places in
+/// The debug information of an object; nothing if it has neither lines nor values. With `addresses`, one for each function, places in
 /// code are final.
 pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec<DebugSection>> {
-    if object.functions.iter().all(|f| f.lines.is_empty()) {
+    let says_nothing = |f: &ObjectFunction| f.lines.is_empty() && f.values.is_empty();
+    if object.functions.iter().all(says_nothing) {
         return Ok(Vec::new());
     }
     let mut unit = DwarfUnit::new(Encoding {
@@ -43,6 +46,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
     });
     let files = Files::add(object, &mut unit);
     let mut ranges = Vec::new();
+    let mut types = Types::default();
     for (index, function) in object.functions.iter().enumerate() {
         let start = match addresses {
             Some(addresses) => Address::Constant(addresses[index]),
@@ -56,7 +60,8 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
             length: function.len(),
         });
         lines(function, start, &files, &mut unit.unit.line_program);
-        entry(function, start, &files, &mut unit);
+        let parent = entry(function, start, &files, &mut unit);
+        types.add_values(function, start, parent, &mut unit);
     }
     let ranges = unit.unit.ranges.add(RangeList(ranges));
     let producer = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -149,7 +154,12 @@ fn lines(function: &ObjectFunction, start: Address, files: &Files, program: &mut
 }
 
 /// The entry of a function.
-fn entry(function: &ObjectFunction, start: Address, files: &Files, unit: &mut DwarfUnit) {
+fn entry(
+    function: &ObjectFunction,
+    start: Address,
+    files: &Files,
+    unit: &mut DwarfUnit,
+) -> UnitEntryId {
     let root = unit.unit.root();
     let id = unit.unit.add(root, DW_TAG_subprogram);
     let entry = unit.unit.get_mut(id);
@@ -165,6 +175,7 @@ fn entry(function: &ObjectFunction, start: Address, files: &Files, unit: &mut Dw
         entry.set(DW_AT_decl_file, AttributeValue::FileIndex(file));
         entry.set(DW_AT_decl_line, AttributeValue::Udata(first.line.into()));
     }
+    id
 }
 
 /// Bytes of a section, and the places in it of addresses: offset, number of the function, addend.

@@ -16,6 +16,9 @@ pub const NOTE_TYPE: u32 = 1;
 pub(super) const VERSION: u32 = 1;
 /// Section of the line tables, which readers of ours take; `.debug_line` says the same to others.
 pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
+/// Section of the places of values, by function, which readers of ours take; location lists of DWARF say the same to
+/// others.
+pub(super) const VALUES_SECTION: &str = ".thisgpu.values";
 
 /// Contents of the note.
 #[derive(Debug, Serialize, Deserialize)]

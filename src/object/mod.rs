@@ -4,7 +4,7 @@
 //! type `ET_REL`) and [`Object::read`] takes it back; the same object always gives the same bytes. Sections:
 //! `.text.NAME` for each function, `.const` for constant bank 3, `.data.NAME`, `.rodata.NAME` and `.bss.NAME` for each
 //! data object, `.symtab`, relocations with addends, the note `thisgpu` with the resources in MessagePack
-//! ([`metadata`]), and the lines of the source. All numbers are *assigned*.
+//! ([`metadata`]), the lines of the source, and where its values are. All numbers are *assigned*.
 
 mod dwarf;
 mod link;
@@ -12,6 +12,7 @@ mod linker;
 mod metadata;
 mod read;
 mod resources;
+mod variables;
 mod write;
 
 #[cfg(feature = "asm")]
@@ -32,6 +33,7 @@ pub use crate::abi::Redzone;
 pub use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
+pub use crate::values::ValueLocations;
 pub use cranelift_codegen::ir::Type;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -76,6 +78,8 @@ pub struct ObjectFunction {
     pub lines: Vec<Line>,
     /// Parts of its frame that nothing may use, by offset.
     pub redzones: Vec<Redzone>,
+    /// Where values of the source are, if the compiler was asked for it.
+    pub values: Vec<ValueLocations>,
 }
 
 /// Who sees a symbol.

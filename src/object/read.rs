@@ -1,8 +1,11 @@
 //! ELF to [`Object`].
 
-use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, VERSION, note_contents};
+use super::metadata::{
+    LINES_SECTION, Lines, NOTE_NAME, Note, VALUES_SECTION, VERSION, note_contents,
+};
 use super::{
     DataContents, DataObject, Linkage, MACHINE, Object, ObjectFunction, Relocation, RelocationKind,
+    ValueLocations,
 };
 use crate::isa::encode::WORD_BYTES;
 use hashbrown::HashMap;
@@ -99,19 +102,35 @@ impl Object {
                 calls,
             } = rmp_serde::from_slice(contents(section)?)
                 .map_err(|e| bad(section, e.to_string()))?;
-            let functions: HashMap<String, usize> = (0..object.functions.len())
-                .map(|i| (object.functions[i].name.clone(), i))
-                .collect();
-            for (name, lines) in lines {
-                let function = functions.get(&name);
-                let function =
-                    function.ok_or_else(|| bad(section, format!("no function `{name}`")))?;
-                object.functions[*function].lines = lines;
-            }
+            object.describe(section, lines, |function, lines| function.lines = lines)?;
             object.files = files;
             object.calls = calls;
         }
+        if let Some(section) = find(&builder, VALUES_SECTION) {
+            let values: Vec<(String, Vec<ValueLocations>)> =
+                rmp_serde::from_slice(contents(section)?)
+                    .map_err(|e| bad(section, e.to_string()))?;
+            object.describe(section, values, |function, values| function.values = values)?;
+        }
         Ok(object)
+    }
+
+    /// Gives functions what a section says of them by name.
+    fn describe<T>(
+        &mut self,
+        section: &Section<'_>,
+        said: Vec<(String, T)>,
+        take: impl Fn(&mut ObjectFunction, T),
+    ) -> Result<(), ReadError> {
+        let functions: HashMap<String, usize> = (0..self.functions.len())
+            .map(|i| (self.functions[i].name.clone(), i))
+            .collect();
+        for (name, said) in said {
+            let function = functions.get(&name);
+            let function = function.ok_or_else(|| bad(section, format!("no function `{name}`")))?;
+            take(&mut self.functions[*function], said);
+        }
+        Ok(())
     }
 }
 

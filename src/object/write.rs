@@ -1,8 +1,9 @@
 //! [`Object`] to ELF.
 
-use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, elf_note};
+use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, VALUES_SECTION, elf_note};
 use super::{
-    DataContents, DataObject, Line, LinkErrors, Linkage, MACHINE, Object, Relocation, dwarf,
+    DataContents, DataObject, Line, LinkErrors, Linkage, MACHINE, Object, Relocation,
+    ValueLocations, dwarf,
 };
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
@@ -204,7 +205,7 @@ impl Object {
         }
     }
 
-    /// Adds what ELF has no place for: what launches need to know, and lines of the source.
+    /// Adds what ELF has no place for: what launches need to know, lines of the source, and places of its values.
     fn add_notes(&self, builder: &mut Builder<'_>) -> Result<(), WriteError> {
         let note = elf_note(&rmp_serde::to_vec_named(&Note::of(self))?);
         let name = format!(".note.{NOTE_NAME}");
@@ -222,6 +223,14 @@ impl Object {
             .filter(|f| !f.lines.is_empty())
             .map(|f| (f.name.clone(), f.lines.clone()))
             .collect();
+        let values: Vec<(&str, &[ValueLocations])> = (self.functions.iter())
+            .filter(|f| !f.values.is_empty())
+            .map(|f| (f.name.as_str(), f.values.as_slice()))
+            .collect();
+        if !values.is_empty() {
+            let data = SectionData::Data(rmp_serde::to_vec(&values)?.into());
+            add_table(builder, VALUES_SECTION, elf::SHT_PROGBITS, 1, data);
+        }
         if !lines.is_empty() {
             let lines = Lines {
                 files: self.files.clone(),

@@ -27,6 +27,7 @@ pub(crate) mod constrain;
 mod convention;
 mod frame;
 pub(crate) mod liveness;
+pub(crate) mod locations;
 mod moves;
 mod operands;
 mod parallel;
@@ -52,6 +53,7 @@ use allocation::{Allocation, ProgramPoint};
 use backtracking::{Guide, Refusal, Request};
 use coloured::Extent;
 use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
+use locations::{Definitions, Places};
 use thiserror::Error;
 
 pub use allocation::{AllocationSummary, Fallback};
@@ -218,34 +220,71 @@ pub struct AllocationBuffers {
     plan: plan::Plan,
 }
 
+/// Allocated code.
+#[derive(Debug)]
+pub struct Allocated {
+    /// The code.
+    pub code: VCode<PReg>,
+    /// What it needs.
+    pub report: Report,
+    /// Where the values of the source are that were followed.
+    pub places: Places,
+}
+
 /// Allocates registers.
 ///
 /// # Errors
 /// See [`RegallocError`]. The code is expected to hold [`VCode::verify`].
 pub fn allocate(
-    code: VCode<VReg>,
+    mut code: VCode<VReg>,
     options: &Options,
     scratch: &mut AllocationBuffers,
-) -> Result<(VCode<PReg>, Report), RegallocError> {
+) -> Result<Allocated, RegallocError> {
     if options.gpr_limit < MIN_GPRS {
         return Err(RegallocError::Limit {
             limit: options.gpr_limit,
         });
     }
-    let original = options.verify.then(|| code.clone());
-    let code = assign(code, options, scratch)?;
+    let holders = std::mem::take(&mut code.holders);
+    let original = (options.verify || !holders.is_empty()).then(|| code.clone());
+    let code = assign(code, original.is_some(), options, scratch)?;
     let (mut code, mut report, origin) = finish(code, &scratch.allocation);
     report.fullest = scratch.pressure.fullest;
-    if let (Some(original), Some(origin)) = (&original, &origin) {
+    let (Some(original), Some(origin)) = (&original, &origin) else {
+        wide_moves::widen(&mut code, None);
+        return Ok(Allocated {
+            code,
+            report,
+            places: Places::default(),
+        });
+    };
+    if options.verify {
         check::check(original, &code, origin, options.gpr_limit).map_err(RegallocError::Check)?;
     }
-    wide_moves::widen(&mut code);
-    Ok((code, report))
+    if holders.is_empty() {
+        wide_moves::widen(&mut code, None);
+        return Ok(Allocated {
+            code,
+            report,
+            places: Places::default(),
+        });
+    }
+    let mut definitions = Definitions::of(original, &code, origin);
+    wide_moves::widen(&mut code, Some(&mut definitions));
+    let places = locations::find(original, &code, definitions, holders);
+    let places = places.map_err(RegallocError::Check)?;
+    Ok(Allocated {
+        code,
+        report,
+        places,
+    })
 }
 
-/// Constrains a function and leaves its allocation in `scratch`.
+/// Constrains a function and leaves its allocation in `scratch`; where instructions come from is `recorded` if
+/// somebody wants to know.
 fn assign(
     code: VCode<VReg>,
+    recorded: bool,
     options: &Options,
     scratch: &mut AllocationBuffers,
 ) -> Result<Constrained, RegallocError> {
@@ -258,7 +297,7 @@ fn assign(
         (true, true) => Some(Extent::Fixed),
         (true, false) => None,
     };
-    let code = pinned::separate(Constrained::untouched(code, options.verify));
+    let code = pinned::separate(Constrained::untouched(code, recorded));
     let code = fit(code, extent, options, scratch)?;
     refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {

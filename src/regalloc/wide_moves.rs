@@ -8,6 +8,7 @@
 //!
 //! Guarded moves and moves across a call stay; so do immediates, which MOV.64 does not take.
 
+use super::locations::Definitions;
 use super::moves;
 use super::parallel::Copy;
 use super::predicate_reloads;
@@ -55,8 +56,8 @@ struct Joined {
     inst: PInst,
 }
 
-/// Puts MOV.64 in place of two moves.
-pub(super) fn widen(code: &mut VCode<PReg>) {
+/// Puts MOV.64 in place of two moves; `definitions` follow, where somebody wants to know.
+pub(super) fn widen(code: &mut VCode<PReg>, mut definitions: Option<&mut Definitions>) {
     let mut joined = Vec::new();
     for data in code.blocks.values() {
         let insts = &code.insts[data.insts.start as usize..data.insts.end as usize];
@@ -95,8 +96,14 @@ pub(super) fn widen(code: &mut VCode<PReg>) {
     {
         code.insts[place as usize].inst = inst;
         gone[old as usize] = true;
+        if let Some(definitions) = &mut definitions {
+            definitions.joined(old, place);
+        }
     }
     predicate_reloads::remove(code, &gone);
+    if let Some(definitions) = definitions {
+        definitions.removed(&gone);
+    }
 }
 
 struct Registers {

@@ -90,6 +90,7 @@ pub(super) fn write(
         entry: code.entry.iter().map(|(_, r)| (*r, *r)).collect(),
         vreg_count: 0,
         frame: code.frame,
+        holders: Vec::new(),
     };
     (code, named, tests)
 }

@@ -238,6 +238,7 @@ fn pause(
     let mut insts: Vec<Entry<PReg>> = Vec::with_capacity(code.len());
     let mut out = Vec::with_capacity(code.len());
     let mut lens = Vec::with_capacity(code.block_count());
+    let mut places: Vec<u32> = Vec::with_capacity(code.len());
     for block in 0..code.block_count() {
         let start = insts.len();
         for (entry, position) in code.insts(block).zip(code.positions(block)) {
@@ -254,10 +255,12 @@ fn pause(
                 insts.insert(place, nop);
                 out.insert(place, control);
             }
+            let last = insts.len() - 1;
+            places.push(if transfers { last } else { place - 1 } as u32);
         }
         lens.push((insts.len() - start) as u32);
     }
-    code.replace_insts(insts, &lens);
+    code.replace_insts(insts, &lens, &places);
     out
 }
 

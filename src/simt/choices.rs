@@ -293,6 +293,7 @@ impl Choices {
             negated: !negated,
         };
         self.keep(&mut earlier, guard, x);
+        self.editor.code().drop_holders(|register| register == t);
         let body = self.editor.body(made_in);
         body[last].inst.rename(|u| if u == x { t } else { u });
         body[first] = earlier;

@@ -213,12 +213,10 @@ fn divert(editor: &mut Editor<VReg>, origins: &[usize], target: Block) -> Block 
         target,
         args: params.clone(),
     };
-    let line = editor.line_at_start(target);
     let own = editor.add_block(
         BlockData {
             params,
             terminator,
-            line,
             meeting: Meeting::Together,
             ..data
         },

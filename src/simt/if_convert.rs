@@ -393,8 +393,20 @@ impl Conversion<'_> {
         both
     }
 
+    /// What a side computes is no value of the source where its lanes do not come.
+    fn drop_holders(&mut self, side: &Side) {
+        let code = self.editor.code();
+        if !code.holders.is_empty() {
+            let made: HashSet<VReg> = (side.body.iter())
+                .flat_map(|(entry, _)| entry.inst.definitions())
+                .collect();
+            code.drop_holders(|register| made.contains(&register));
+        }
+    }
+
     /// Puts the instructions of a side behind those of `block`.
     fn run_before(&mut self, block: Block, side: &Side) {
+        self.drop_holders(side);
         let mut combined: SmallVec<[(Guard<VReg>, VReg); 2]> = SmallVec::new();
         for &(mut entry, treatment) in &side.body {
             match treatment {

@@ -62,5 +62,8 @@ pub(super) fn rewrite(mut code: VCode<VReg>, decision: Decision) -> VCode<VReg> 
     for attachment in code.attachments.values_mut() {
         attachment.for_each_register(rename);
     }
+    for holder in &mut code.holders {
+        (holder.held).rename(|reg| renamed[reg.index()].unwrap_or(reg));
+    }
     code
 }

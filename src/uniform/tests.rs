@@ -57,6 +57,7 @@ fn function(lines: &str, mark: &str, kind: FunctionKind) -> VCode<VReg> {
         names: &|_| "other".to_owned(),
         assume_aligned: false,
         stack_redzones: false,
+        tracking: None,
     };
     let code = lower::lower(
         &input,

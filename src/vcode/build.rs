@@ -289,7 +289,8 @@ impl VCodeBuilder {
         });
     }
 
-    fn resolve(&self, mut reg: VReg) -> VReg {
+    /// The register that was bound to one.
+    pub(crate) fn resolve(&self, mut reg: VReg) -> VReg {
         while let Some(next) = self.regs[reg.index()].bound {
             reg = next;
         }
@@ -350,6 +351,7 @@ impl VCodeBuilder {
             entry,
             vreg_count: self.regs.len() as u32,
             frame,
+            holders: Vec::new(),
         }
     }
 }

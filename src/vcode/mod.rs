@@ -16,6 +16,7 @@ pub use order::{AtomicSpace, MemoryEffect, MemoryOrder};
 use crate::isa::inst::Registers;
 use crate::isa::operand::Predicate;
 use crate::isa::{Inst, PReg, Register, Role, VReg};
+use crate::values::Holder;
 use cranelift_codegen::entity::{PrimaryMap, entity_impl};
 use cranelift_codegen::ir;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub struct VCode<R: Register> {
     pub vreg_count: u32,
     /// Local memory of the frame.
     pub frame: Frame,
+    /// What holds values of the source, if somebody wants to know. Empty after allocation.
+    pub(crate) holders: Vec<Holder>,
 }
 
 /// Kernel or device function.
@@ -580,6 +583,11 @@ impl<R: Register> Iterator for Uses<'_, R> {
 }
 
 impl VCode<VReg> {
+    /// Says that a register has another meaning than before: it holds no value of the source any more.
+    pub(crate) fn drop_holders(&mut self, of: impl Fn(VReg) -> bool) {
+        (self.holders).retain(|holder| !holder.held.registers().into_iter().any(&of));
+    }
+
     /// A new virtual register.
     pub fn new_vreg(&mut self, class: crate::isa::RegisterClass) -> VReg {
         self.vreg_count += 1;

@@ -46,6 +46,7 @@ fn hazards(words: Vec<u128>) -> usize {
         tables: Vec::new(),
         redzones: Vec::new(),
         accesses: Vec::new(),
+        values: Vec::new(),
         resources: Resources::default(),
     };
     verify(&code).len()

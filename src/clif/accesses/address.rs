@@ -102,7 +102,7 @@ pub(super) fn split(func: &mut Function, given: &AccessContext) -> bool {
     if rests.is_empty() {
         return false;
     }
-    func.dfg.resolve_all_aliases();
+    given.tracking.resolve(func);
     rewrite(func, &rests);
     merge::drop_unused(func, given.intrinsics);
     true

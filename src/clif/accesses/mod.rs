@@ -29,6 +29,7 @@ use crate::analysis::provenance::Provenance;
 use crate::error::line_of;
 use crate::intrinsics::resolve::Intrinsics;
 use crate::remarks::{Missed, Remarks};
+use crate::values::tracking::Tracking;
 use crate::vcode::SourceLine;
 use cranelift_codegen::ir::{Function, Inst};
 use group::{Grouping, Reason};
@@ -46,6 +47,8 @@ pub struct AccessContext<'a> {
     pub kernel: bool,
     /// Trust that every access is naturally aligned.
     pub assume_aligned: bool,
+    /// What became of the values of the source.
+    pub tracking: &'a Tracking,
 }
 
 /// Facts that are computed when the first candidates turn up.

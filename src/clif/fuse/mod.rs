@@ -30,6 +30,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::uses::{Users, for_each_operand, has_effect};
 use crate::constants;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
+use crate::values::tracking::Tracking;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -112,6 +113,7 @@ pub fn fuse(
     contents: &Contents,
     intrinsics: &mut Intrinsics,
     kernel: bool,
+    tracking: &Tracking,
 ) -> bool {
     // Operations on lanes and wide integers have been put in others since.
     let may_move = contents.has(&INNER) || contents.has_vectors() || contents.has_wide_integers();
@@ -127,7 +129,7 @@ pub fn fuse(
         for (inst, fusion) in &fusions {
             emit::replace(func, intrinsics, *inst, fusion);
         }
-        func.dfg.resolve_all_aliases();
+        tracking.resolve(func);
         merge::drop_unused(func, intrinsics);
         changed = true;
     }

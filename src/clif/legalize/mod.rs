@@ -13,6 +13,7 @@ mod lanes;
 mod wide;
 
 use super::contents::Contents;
+use crate::values::tracking::Tracking;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, Opcode, Value};
 
@@ -27,7 +28,7 @@ enum Expansion {
 }
 
 /// Rewrites what needs it; true if blocks were added. Aliases are resolved in the end.
-pub fn legalize(func: &mut Function, contents: &Contents) -> bool {
+pub fn legalize(func: &mut Function, contents: &Contents, tracking: &Tracking) -> bool {
     // `blendv` of scalars is the one operation on other types.
     if !contents.has_vectors() && !contents.has_wide_integers() && !contents.has(&[Opcode::Blendv])
     {
@@ -70,7 +71,7 @@ pub fn legalize(func: &mut Function, contents: &Contents) -> bool {
         }
     }
     if changed {
-        func.dfg.resolve_all_aliases();
+        tracking.resolve(func);
     }
     split
 }

@@ -9,7 +9,7 @@ fn legalized(text: &str) -> Function {
         .expect("the test's CLIF parses")
         .remove(0);
     let contents = Contents::of(&func);
-    legalize(&mut func, &contents);
+    legalize(&mut func, &contents, &Tracking::default());
     let flags = settings::Flags::new(settings::builder());
     if let Err(errors) = cranelift_codegen::verify_function(&func, &flags) {
         panic!("{errors}\n{func}");

@@ -1,23 +1,36 @@
 //! Copies of instructions and blocks, with other values in the places of those that they read.
 
 use super::shape::{Body, Uses};
+use crate::values::tracking::Copies;
 use cranelift_codegen::ir::{Block, BlockArg, Function, Inst, InstructionData, Value};
 use hashbrown::HashMap;
 
 /// What takes the places of values and blocks in a copy.
-#[derive(Default)]
-pub(super) struct Copied {
+pub(super) struct Copied<'a> {
     values: HashMap<Value, Value>,
     blocks: HashMap<Block, Block>,
+    /// Which copy it is, for those who follow the values of the source.
+    copy: Copies<'a>,
 }
 
-impl Copied {
+impl<'a> Copied<'a> {
     /// A copy in which `new` take the places of `old`.
-    pub(super) fn with(old: &[Value], new: &[Value]) -> Self {
-        Copied {
-            values: old.iter().copied().zip(new.iter().copied()).collect(),
+    pub(super) fn with(copy: Copies<'a>, old: &[Value], new: &[Value]) -> Self {
+        let mut copied = Copied {
+            values: HashMap::with_capacity(old.len()),
             blocks: HashMap::new(),
+            copy,
+        };
+        for (&old, &new) in old.iter().zip(new) {
+            copied.put(old, new);
         }
+        copied
+    }
+
+    /// `new` takes the place of `old`.
+    fn put(&mut self, old: Value, new: Value) {
+        self.copy.value(old, new);
+        self.values.insert(old, new);
     }
 
     /// What takes the place of `value`.
@@ -45,15 +58,24 @@ impl Copied {
         }
         func.layout.append_inst(copy, block);
         func.srclocs[copy] = func.srclocs[inst];
+        self.copy.inst(func, inst, copy);
         uses.add(func, copy);
         for index in 0..func.dfg.inst_results(inst).len() {
             let (old, new) = (
                 func.dfg.inst_results(inst)[index],
                 func.dfg.inst_results(copy)[index],
             );
-            self.values.insert(old, new);
+            self.put(old, new);
         }
         copy
+    }
+
+    /// `value` takes the place of what `inst` gives.
+    fn copied_as(&mut self, func: &mut Function, inst: Inst, value: Value) {
+        self.put(func.dfg.first_result(inst), value);
+        if let Some(made) = func.dfg.value_def(value).inst() {
+            self.copy.inst(func, inst, made);
+        }
     }
 
     fn destinations(&self, func: &Function, inst: Inst) -> usize {
@@ -101,7 +123,7 @@ impl Copied {
                 let old = func.dfg.block_params(block)[index];
                 let ty = func.dfg.value_type(old);
                 let new = func.dfg.append_block_param(copy, ty);
-                self.values.insert(old, new);
+                self.put(old, new);
             }
             self.blocks.insert(block, copy);
         }
@@ -114,7 +136,7 @@ impl Copied {
                 if inst == latch.branch {
                     end = to;
                 } else if let Some(value) = instead(func, uses, inst, to) {
-                    self.values.insert(func.dfg.first_result(inst), value);
+                    self.copied_as(func, inst, value);
                 } else {
                     self.inst(func, uses, inst, to);
                 }

@@ -46,7 +46,7 @@ pub(super) fn hoist(context: &mut Context, given: &LoopContext<'_>) {
     };
     pass.run();
     if pass.aliases {
-        context.func.dfg.resolve_all_aliases();
+        given.tracking.resolve(&mut context.func);
     }
 }
 

@@ -34,6 +34,7 @@ use super::merge;
 use crate::intrinsics::resolve::Intrinsics;
 use crate::remarks::Remarks;
 use crate::settings::Options;
+use crate::values::tracking::Tracking;
 use cranelift_codegen::Context;
 use shape::{Body, Uses};
 
@@ -48,6 +49,8 @@ pub struct LoopContext<'a> {
     pub settings: &'a Options,
     /// Registers that a thread may have.
     pub registers: u8,
+    /// What became of the values of the source.
+    pub tracking: &'a Tracking,
 }
 
 /// Improves the loops of the function in `context`, whose graph and dominator tree are up to date and stay so. Aliases

@@ -41,6 +41,7 @@ use crate::analysis::provenance::{Provenance, Space};
 use crate::analysis::uses::{for_each_operand, has_effect};
 use crate::intrinsics::Lowering;
 use crate::settings::{OptLevel, Unroll};
+use crate::values::tracking::{Copies, Tracking};
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Value, ValueDef};
@@ -108,13 +109,13 @@ pub(super) fn preload(
     let uses = uses.get_or_insert_with(|| Uses::of(&context.func));
     for Plan { body, exit, .. } in &plans {
         let alone = context.cfg.pred_iter(exit.to(&context.func)).count() == 1;
-        close(&mut context.func, uses, body, *exit, alone);
+        close(&mut context.func, uses, body, *exit, alone, given.tracking);
     }
     // The ways into a loop may come from blocks in between now.
     context.compute_cfg();
     for plan in plans {
         let entries = plan.body.entries(context);
-        plan.build(&mut context.func, uses, &entries);
+        plan.build(&mut context.func, uses, &entries, given.tracking);
     }
     true
 }
@@ -195,7 +196,9 @@ impl Plan {
         })
     }
 
-    fn build(self, func: &mut Function, uses: &mut Uses, entries: &[Edge]) {
+    fn build(self, func: &mut Function, uses: &mut Uses, entries: &[Edge], tracking: &Tracking) {
+        let copies = tracking.copies(func, &self.body.blocks);
+        copies.mark(func, &self.body.blocks);
         let header = self.body.header;
         let params = func.dfg.block_params(header).to_vec();
         let args = self.latch.args(func);
@@ -215,16 +218,18 @@ impl Plan {
             entry.redirect(func, before, &args);
             uses.add(func, entry.branch);
         }
-        let first = self.load(func, uses, (&params, &starts), before);
+        let early = copies.unnamed().number(1);
+        let first = self.load(func, uses, (&params, &starts), before, early);
         // The next turn's, in a block that is taken away again.
         let aside = func.dfg.make_block();
         func.layout.append_block(aside);
-        let next = self.load(func, uses, (&params, &args), aside);
+        let next = self.load(func, uses, (&params, &args), aside, early);
         // What the loop works on.
         for &load in &self.loads {
             let old = func.dfg.first_result(load);
             let ty = func.dfg.value_type(old);
             let new = func.dfg.append_block_param(header, ty);
+            tracking.also(old, new);
             uses.replace(func, (old, new), |_, _| true);
             func.layout.remove_inst(load);
         }
@@ -236,7 +241,7 @@ impl Plan {
         func.srclocs[inst] = location;
         uses.add(func, inst);
         let again = self.split(func);
-        let last = self.copy_rest(func, uses, again, exit);
+        let last = self.copy_rest(func, uses, again, exit, copies);
         let targets = match self.latch.index {
             0 => [again, last],
             _ => [last, again],
@@ -275,8 +280,9 @@ impl Plan {
         uses: &mut Uses,
         (params, values): (&[Value], &[Value]),
         block: Block,
+        copy: Copies<'_>,
     ) -> Vec<Value> {
-        let mut copied = Copied::with(params, values);
+        let mut copied = Copied::with(copy, params, values);
         let wanted = |inst: &Inst| self.addresses.contains(*inst) || self.loads.contains(inst);
         let insts: Vec<Inst> = self.body.insts(func).filter(wanted).collect();
         for inst in insts {
@@ -323,6 +329,8 @@ impl Plan {
         uses: &mut Uses,
         again: Block,
         (target, args): (Block, Vec<Value>),
+        // It goes on with the turn that the header has begun.
+        same_turn: Copies<'_>,
     ) -> Block {
         let last = func.dfg.make_block();
         func.layout.insert_block(last, target);
@@ -335,7 +343,7 @@ impl Plan {
             plain: true,
         };
         rest.blocks[0] = again;
-        let mut copied = Copied::default();
+        let mut copied = Copied::with(same_turn, &[], &[]);
         let end = copied.turn(func, uses, &rest, (last, target), &mut |_, _, _, _| None);
         let inst = jump(func, end, target, &copied.values(&args));
         func.srclocs[inst] = func.srclocs[self.latch.branch];

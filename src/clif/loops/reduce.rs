@@ -14,6 +14,7 @@ use super::LoopContext;
 use super::count::is_invariant;
 use super::shape::{Body, Edge, Uses, is_constant, words};
 use crate::constants::integer;
+use crate::values::tracking::Tracking;
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
@@ -51,7 +52,7 @@ pub(super) fn reduce(
         let carried: u32 = func.dfg.block_param_types(body.header).map(words).sum();
         let room = (u32::from(given.settings.registers) / 3).saturating_sub(carried);
         for root in found.roots(func, uses, room.min(MOST)) {
-            found.replace(func, uses, root);
+            found.replace(func, uses, root, given.tracking);
             changed = true;
         }
     }
@@ -289,7 +290,7 @@ impl<'a> Reduction<'a> {
     }
 
     /// Makes a counter of `root`.
-    fn replace(&mut self, func: &mut Function, uses: &mut Uses, root: Value) {
+    fn replace(&mut self, func: &mut Function, uses: &mut Uses, root: Value, tracking: &Tracking) {
         self.compute(func, uses, root);
         let stride = self.strides[&root];
         let mut pos = FuncCursor::new(func).at_inst(self.entry.branch);
@@ -307,6 +308,7 @@ impl<'a> Reduction<'a> {
             edge.redirect(pos.func, self.body.header, &args);
             uses.add(pos.func, edge.branch);
         }
+        tracking.also(root, param);
         uses.replace(pos.func, (root, param), |_, _| true);
     }
 

@@ -21,6 +21,7 @@ use super::copy::Copied;
 use super::hints::Hints;
 use super::shape::{Body, Edge, Uses, close, definitions, is_constant, jump};
 use super::size::size;
+use crate::values::tracking::{Copies, Tracking};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode};
 
@@ -48,10 +49,10 @@ pub(super) fn rotate(
             ..exit
         };
         let entered_once = context.cfg.pred_iter(inner.to(func)).count() == 1;
-        close(func, uses, &body, exit, alone);
-        let header = turn(func, uses, &body, inner, entered_once);
+        close(func, uses, &body, exit, alone, given.tracking);
+        let header = turn(func, uses, &body, inner, entered_once, given.tracking);
         if let Some(entry) = entry {
-            name(func, uses, body.header, entry);
+            name(func, uses, body.header, entry, given.tracking);
         }
         hints.moves(body.header, header);
         changed = true;
@@ -103,14 +104,20 @@ fn turn(
     body: &Body,
     inner: Edge,
     entered_once: bool,
+    tracking: &Tracking,
 ) -> Block {
     let header = body.header;
-    let begin = enter(func, uses, body, inner, entered_once);
+    let copies = tracking.copies(func, &body.blocks);
+    // The header as it is, which becomes the guard, the rest of the loop, and the copy of the header at its end.
+    let [guard, copy] = [1, 2].map(|number| copies.number(number));
+    guard.mark(func, &[header]);
+    copies.mark(func, &body.blocks[1..]);
+    let begin = enter(func, uses, body, inner, entered_once, copies);
     let latch = body.latches[0];
     let params = func.dfg.block_params(header).to_vec();
     let insts: Vec<Inst> = func.layout.block_insts(header).collect();
     // The body simply goes on.
-    let mut copied = Copied::with(&params, &latch.args(func));
+    let mut copied = Copied::with(copy, &params, &latch.args(func));
     func.layout.remove_inst(latch.branch);
     for inst in insts {
         copied.inst(func, uses, inst, latch.from);
@@ -119,9 +126,10 @@ fn turn(
 }
 
 /// Lets what `entry`, the only way to `header`, hands over take the places of its parameters.
-fn name(func: &mut Function, uses: &mut Uses, header: Block, entry: Edge) {
+fn name(func: &mut Function, uses: &mut Uses, header: Block, entry: Edge, tracking: &Tracking) {
     let params = func.dfg.block_params(header).to_vec();
     for (param, arg) in params.into_iter().zip(entry.args(func)) {
+        tracking.also(param, arg);
         uses.replace(func, (param, arg), |_, _| true);
         func.dfg.remove_block_param(param);
     }
@@ -136,6 +144,7 @@ fn enter(
     body: &Body,
     inner: Edge,
     entered_once: bool,
+    copies: Copies<'_>,
 ) -> Block {
     let header = body.header;
     let (target, mut args) = (inner.to(func), inner.args(func));
@@ -174,6 +183,7 @@ fn enter(
                 func.dfg.append_block_param(block, ty)
             }
         };
+        copies.value(value, new);
         uses.replace(func, (value, new), |_, at| inside(at));
     }
     inner.redirect(func, block, &args);

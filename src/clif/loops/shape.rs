@@ -1,6 +1,7 @@
 //! What the passes ask of a loop, and the edits that they share.
 
 use crate::analysis::uses::for_each_operand;
+use crate::values::tracking::Tracking;
 use crate::vcode::SourceLine;
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
@@ -258,7 +259,14 @@ pub(super) fn definitions(func: &Function, block: Block) -> Vec<Value> {
 
 /// Lets everything that is read outside of `body` leave it as an argument of `exit`, the only way out. The block that
 /// `exit` leads to has no other way in then.
-pub(super) fn close(func: &mut Function, uses: &mut Uses, body: &Body, exit: Edge, alone: bool) {
+pub(super) fn close(
+    func: &mut Function,
+    uses: &mut Uses,
+    body: &Body,
+    exit: Edge,
+    alone: bool,
+    tracking: &Tracking,
+) {
     let outside = |func: &Function, inst: Inst| {
         let block = func.layout.inst_block(inst);
         block.is_some_and(|block| !body.within.contains(block))
@@ -285,6 +293,7 @@ pub(super) fn close(func: &mut Function, uses: &mut Uses, body: &Body, exit: Edg
     for value in leaving {
         let ty = func.dfg.value_type(value);
         let param = func.dfg.append_block_param(block, ty);
+        tracking.also(value, param);
         uses.replace(func, (value, param), |_, at| !body.within.contains(at));
         handed.push(value);
     }

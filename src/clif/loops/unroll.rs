@@ -76,18 +76,20 @@ pub(super) fn unroll(
     for (body, _) in &planned {
         let exit = body.exits[0];
         let alone = context.cfg.pred_iter(exit.to(&context.func)).count() == 1;
-        close(&mut context.func, uses, body, exit, alone);
+        close(&mut context.func, uses, body, exit, alone, given.tracking);
     }
     // The ways into a loop may come from blocks in between now.
     context.compute_cfg();
     for (body, plan) in &planned {
         let entries = body.entries(context);
         let affine = Affine::of(context, body, plan.steady());
+        let copies = given.tracking.copies(&context.func, &body.blocks);
         let mut work = Unrolling {
             func: &mut context.func,
             uses,
             body,
             affine,
+            copies,
         };
         let copies = work.build(*plan, &entries);
         if let [_] = body.blocks[..] {

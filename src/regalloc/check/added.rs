@@ -17,7 +17,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// An effect on places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(in crate::regalloc) enum Action {
     /// Each first place takes over what the second held: copies, stores and loads, and exchanges, which are three
     /// instructions.
     Move(Pairs),
@@ -36,7 +36,7 @@ pub(super) enum Action {
 }
 
 /// Targets with their sources.
-pub(super) type Pairs = SmallVec<[(StorageLocation, StorageLocation); 4]>;
+pub(in crate::regalloc) type Pairs = SmallVec<[(StorageLocation, StorageLocation); 4]>;
 
 /// Predicates that exist.
 const PREDICATES: u8 = RegisterClass::Predicate.hardwired();
@@ -50,7 +50,10 @@ const BOTH: u64 = 0xc0;
 ///
 /// # Errors
 /// When it is nothing that an allocator may add.
-pub(super) fn action(rest: &[Entry<PReg>], layout: &Layout) -> Result<(Action, usize), String> {
+pub(in crate::regalloc) fn action(
+    rest: &[Entry<PReg>],
+    layout: &Layout,
+) -> Result<(Action, usize), String> {
     let inst = &rest[0].inst;
     if !inst.is_unguarded() {
         return Err("is added and has a guard".to_string());

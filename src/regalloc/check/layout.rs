@@ -8,7 +8,7 @@ use std::ops::Range;
 const ALIGNMENT: u32 = crate::abi::STACK_ALIGNMENT;
 
 /// Offsets from R1 between prologue and epilogue.
-pub(super) struct Layout {
+pub(in crate::regalloc) struct Layout {
     /// Bytes that are the allocator's: spilled values and saved registers.
     area: Range<u32>,
     /// The first stack slot.
@@ -38,6 +38,11 @@ impl Layout {
             slots,
             size: (slots + after.slot_bytes).next_multiple_of(ALIGNMENT),
         })
+    }
+
+    /// The offset from R1 of a word of the area.
+    pub fn offset_of(&self, place: StorageLocation) -> u32 {
+        self.area.start + 4 * place.area_word().unwrap_or_default()
     }
 
     /// Words of the area.

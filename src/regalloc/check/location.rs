@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A place that keeps a value: a register, or a word of local memory that the function has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct StorageLocation(u32);
+pub(in crate::regalloc) struct StorageLocation(u32);
 
 /// Numbers of a register file begin at multiples of this.
 const FILE: u32 = 256;
@@ -34,6 +34,16 @@ impl StorageLocation {
     /// Places below this number exist in a function with `words` words.
     pub fn count(words: u32) -> usize {
         (MEMORY + words) as usize
+    }
+
+    /// The place at a position of a table ([`StorageLocation::index`]).
+    pub fn at(index: usize) -> StorageLocation {
+        StorageLocation(index as u32)
+    }
+
+    /// The word of the area, if it is one.
+    pub fn area_word(self) -> Option<u32> {
+        self.0.checked_sub(MEMORY)
     }
 
     /// Position in a table of [`StorageLocation::count`] entries.

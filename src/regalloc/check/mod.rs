@@ -25,10 +25,10 @@
 //! is above the limit; instructions that do more than give results are all there, in order. Nothing of the allocator is
 //! used, not even liveness.
 
-mod added;
+pub(super) mod added;
 mod compare;
 mod exit;
-mod layout;
+pub(super) mod layout;
 mod location;
 mod scan;
 mod trace;
@@ -39,6 +39,7 @@ use crate::isa::{PReg, VReg};
 use crate::vcode::{Block, Terminator, VCode};
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use layout::Layout;
+pub(super) use location::StorageLocation;
 use smallvec::SmallVec;
 use trace::Questions;
 use written::Written;

@@ -69,7 +69,7 @@ impl Covered {
 }
 
 /// A shape and options that differ from seed to seed.
-fn case(seed: u64) -> (Shape, Options) {
+pub(super) fn case(seed: u64) -> (Shape, Options) {
     let mut random = Random::new(seed ^ 0x5eed_0f5a_11a5);
     let mut percent = |most: usize| random.below(most + 1) as u32;
     let shape = Shape {
@@ -103,7 +103,7 @@ fn mistake(
     covered: &mut Covered,
 ) -> Option<String> {
     let (after, report) = match allocate(code.clone(), options, scratch) {
-        Ok(result) => result,
+        Ok(allocated) => (allocated.code, allocated.report),
         Err(RegallocError::TooFew { .. }) => {
             covered.too_few += 1;
             return None;

@@ -61,6 +61,7 @@ fn function<R: Register>(
             spill_bytes,
             ..Frame::default()
         },
+        holders: Vec::new(),
     };
     for (params, insts, terminator) in parts {
         let start = code.insts.len() as u32;

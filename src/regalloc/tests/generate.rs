@@ -115,6 +115,7 @@ pub(super) fn function(seed: u64, shape: &Shape) -> VCode<VReg> {
         entry: Vec::new(),
         vreg_count: 0,
         frame,
+        holders: Vec::new(),
     };
     let mut g = Generator {
         random: Random::new(seed),

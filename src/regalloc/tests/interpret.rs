@@ -9,7 +9,7 @@ use crate::isa::generated::{CompOp, IExt, IType, MOVW, Role, iadd, isetp, uiadd}
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, Inst, PReg, Register, RegisterClass, VReg};
 use crate::regalloc::frame::SLOTS;
-use crate::vcode::{Attachment, Callee, Entry, FunctionKind, Terminator, VCode};
+use crate::vcode::{Attachment, Block, Callee, Entry, FunctionKind, Terminator, VCode};
 use hashbrown::HashMap;
 
 /// A register file of one phase.
@@ -56,15 +56,37 @@ const LOST: u64 = 0x10_57;
 /// Stack slots of a function before allocation, which has no frame yet.
 const SLOT_AREA: u32 = 0x4000_0000;
 
-struct Machine<'a, R: Names> {
+/// A function while it runs.
+pub(super) struct Machine<'a, R: Names> {
     code: &'a VCode<R>,
     registers: HashMap<R, u32>,
     memory: HashMap<u32, u32>,
     observed: Vec<u64>,
 }
 
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// At the start of a block, whose parameters have their values.
+    Start(Block),
+    /// Before an instruction.
+    Before(u32),
+    /// At the end of a block.
+    End,
+}
+
 /// What a run shows: hashes in order, at most `blocks` blocks long.
 pub(super) fn run<R: Names>(code: &VCode<R>, seed: u64, blocks: usize) -> Vec<u64> {
+    run_watched(code, seed, blocks, &mut |_, _| ())
+}
+
+/// [`run`], looked at by `watch` on the way.
+pub(super) fn run_watched<R: Names>(
+    code: &VCode<R>,
+    seed: u64,
+    blocks: usize,
+    watch: &mut dyn FnMut(At, &Machine<'_, R>),
+) -> Vec<u64> {
     let mut m = Machine {
         code,
         registers: HashMap::new(),
@@ -105,9 +127,12 @@ pub(super) fn run<R: Names>(code: &VCode<R>, seed: u64, blocks: usize) -> Vec<u6
     }
     let mut block = code.entry_block();
     for _ in 0..blocks {
-        for entry in code.block_insts(block) {
-            m.step(entry);
+        watch(At::Start(block), &m);
+        for index in code.blocks[block].insts.clone() {
+            watch(At::Before(index), &m);
+            m.step(&code.insts[index as usize]);
         }
+        watch(At::End, &m);
         let data = &code.blocks[block];
         let next = match &data.terminator {
             Terminator::Jump { target, args } => {
@@ -178,6 +203,16 @@ pub(super) fn run<R: Names>(code: &VCode<R>, seed: u64, blocks: usize) -> Vec<u6
 }
 
 impl<R: Names> Machine<'_, R> {
+    /// What registers hold.
+    pub fn registers(&self) -> &HashMap<R, u32> {
+        &self.registers
+    }
+
+    /// A word of local memory.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        self.memory.get(&address).copied()
+    }
+
     fn value(&self, r: Option<R>, class: RegisterClass) -> u32 {
         match (r, class) {
             (Some(r), _) => *self

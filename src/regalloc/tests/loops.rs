@@ -7,7 +7,7 @@
 //! loop stores.
 
 use super::super::liveness::Liveness;
-use super::super::{AllocationBuffers, Options, allocate};
+use super::super::{Allocated, AllocationBuffers, Options, allocate};
 use super::generate::Shape;
 use super::{check, interpret, paths, plain};
 use crate::emit::testing::{add, load, store};
@@ -129,6 +129,7 @@ fn function(kind: Kind, values: usize) -> VCode<VReg> {
         entry: Vec::new(),
         vreg_count: 2,
         frame: Frame::default(),
+        holders: Vec::new(),
     };
     let address = [0, 1].map(|i| VReg::new(RegisterClass::Gpr, i));
     let mut m = Maker {
@@ -280,7 +281,8 @@ fn spilled(kind: Kind, values: usize, gpr_limit: u8) -> (u64, u64) {
         ..paths()[0]
     };
     let mut scratch = AllocationBuffers::default();
-    let (after, _) = allocate(code.clone(), &options, &mut scratch).expect("an allocation");
+    let Allocated { code: after, .. } =
+        allocate(code.clone(), &options, &mut scratch).expect("an allocation");
     assert_eq!(
         interpret::run(&code, 1, 40),
         interpret::run(&after, 1, 40),

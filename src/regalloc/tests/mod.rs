@@ -4,11 +4,12 @@ mod campaign;
 mod forms;
 mod generate;
 mod interpret;
+mod locations;
 mod loops;
 mod planted;
 mod reduce;
 
-use super::{Algorithm, AllocationBuffers, Fallback, MOST_WORK, Options, allocate};
+use super::{Algorithm, Allocated, AllocationBuffers, Fallback, MOST_WORK, Options, allocate};
 use crate::remarks::{Missed, Remarks};
 use generate::Shape;
 
@@ -32,7 +33,11 @@ fn check(seeds: std::ops::Range<u64>, shape: &Shape, options: &Options) {
         let code = generate::function(seed, shape);
         code.verify()
             .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{code}"));
-        let (after, report) = allocate(code.clone(), options, &mut scratch)
+        let Allocated {
+            code: after,
+            report,
+            ..
+        } = allocate(code.clone(), options, &mut scratch)
             .unwrap_or_else(|e| panic!("seed {seed}, {shape:?}: {e}\n{code}"));
         after
             .verify_shape()
@@ -249,7 +254,8 @@ fn a_function_that_is_too_long_for_regalloc2_says_so() {
     for (size, fallback) in [(200, None), (MOST_WORK + 1_000, Some(Fallback::Long))] {
         let code = generate::function(7, &plain(size, 12));
         assert_eq!(code.insts.len() > MOST_WORK, fallback.is_some());
-        let (_, report) = allocate(code, &options, &mut scratch).expect("it has an allocation");
+        let Allocated { report, .. } =
+            allocate(code, &options, &mut scratch).expect("it has an allocation");
         assert_eq!(report.source.fallback, fallback);
         let mut remarks = Remarks::new(true);
         report.remark(&mut remarks);

@@ -45,7 +45,8 @@ impl Case {
             verify: true,
         };
         let before = generate::function(seed, shape);
-        let constrained = assign(before.clone(), &options, scratch).expect("an allocation");
+        let constrained =
+            assign(before.clone(), options.verify, &options, scratch).expect("an allocation");
         let spilled = &constrained.code.frame;
         let saved = spilled.spill_offset() + spilled.spill_bytes.next_multiple_of(16);
         let (code, _, origin) = finish(constrained, &scratch.allocation);

@@ -106,7 +106,7 @@ impl Live {
         let grid = machine.run.shape.grid;
         let block = Shape::number(grid, self.state.running[next.cta].block);
         self.breakpoints.iter().find_map(|set| {
-            let lanes = set.lanes(&self.state, next, block);
+            let lanes = set.lanes(machine, &self.state, next, block);
             let warp = self.state.warp(next).index;
             (lanes != 0).then(|| Stop::Breakpoint {
                 id: set.id,

@@ -1,11 +1,14 @@
 //! What can be seen of a session that stands, and changed.
 
+use super::operand::{Look, Operand};
 use super::session::{Session, WORD};
 use super::stop::{Space, Thread};
 use super::view::{AccessView, Value, WarpView};
 use crate::launch::{Frame, Place};
+use crate::sim::launch::launch_bank;
 use crate::sim::launch::shape::Shape;
 use crate::sim::warp::registers::{GENERAL, LANES};
+use crate::values::ValueLocations;
 
 impl Session {
     /// All warps of the blocks that have begun and not ended.
@@ -56,6 +59,30 @@ impl Session {
         warp.map_or(Vec::new(), |warp| {
             warp.calls.frames(thread.lane(), &self.loaded.image)
         })
+    }
+
+    /// A register or a value of the source as a thread has it; none where the thread does not run, there is no such
+    /// register, or the value is nowhere.
+    pub fn value(&self, thread: Thread, operand: Operand) -> Option<u128> {
+        let grid = self.request.grid;
+        let warp = self.live.state.warp_of(grid, thread)?;
+        let group = self.live.state.group_of(grid, thread)?;
+        let bank = launch_bank(&self.request.borrowed(), self.extent.stack_bytes);
+        let look = Look {
+            image: &self.loaded.image,
+            bank: &bank,
+            warp,
+            pc: group.pc * WORD,
+        };
+        operand.value(&look, thread.lane())
+    }
+
+    /// The values of the source in the function that a thread is in, with their CLIF types; nothing if the compiler was
+    /// not asked for them (`value_locations`).
+    pub fn source_values(&self, thread: Thread) -> &[ValueLocations] {
+        let group = self.live.state.group_of(self.request.grid, thread);
+        let function = group.and_then(|group| self.loaded.image.function_at(group.pc * WORD));
+        function.map_or(&[], |function| &function.values)
     }
 
     /// A general register in the lanes of a thread's warp.

@@ -9,11 +9,13 @@
 //! keeps some of those, and what memory held before it was written.
 //!
 //! [`state`] is where a launch is, [`live`] lets it go on and looks what [`stop`]s it, [`session`] is what a debugger
-//! has: it goes on and back ([`travel`]) and is looked into ([`look`]), which gives a [`view`].
+//! has: it goes on and back ([`travel`]) and is looked into ([`look`]), which gives a [`view`]. Registers and values of
+//! the source are read by [`operand`].
 
 mod history;
 mod live;
 mod look;
+mod operand;
 mod session;
 mod state;
 mod stop;
@@ -22,9 +24,7 @@ mod tests;
 mod travel;
 mod view;
 
+pub use operand::{Comparison, Condition, Operand};
 pub use session::{Pause, Session};
-pub use stop::{
-    Breakpoint, Comparison, Condition, Operand, Place, Space, Stop, Thread, Watch, Watched,
-    Watchpoint,
-};
+pub use stop::{Breakpoint, Place, Space, Stop, Thread, Watch, Watched, Watchpoint};
 pub use view::{AccessView, GroupView, Value, WaitView, WarpView};

@@ -1,9 +1,11 @@
 //! What stops a launch: breakpoints, watched memory, faults, the end.
 
-use super::state::{Next, State};
+use super::operand::{Condition, Look};
+use super::session::WORD;
+use super::state::{Machine, Next, State};
+use crate::abi::LAUNCH_BANK;
 use crate::launch::{AccessKind, Fault, Finding};
-use crate::sim::warp::Warp;
-use crate::sim::warp::registers::{GENERAL, LANES, PT, URZ, lanes};
+use crate::sim::warp::registers::{LANES, lanes};
 use std::fmt;
 
 /// A thread of a launch.
@@ -57,90 +59,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a condition looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// A general register.
-    Register(u8),
-    /// Two general registers, as 64 bits.
-    Pair(u8),
-    /// A predicate, as 0 or 1.
-    Predicate(u8),
-    /// A uniform register.
-    Uniform(u8),
-}
-
-impl Operand {
-    /// General registers: below this number.
-    pub const REGISTERS: u8 = GENERAL as u8;
-    /// Predicates that can be false.
-    pub const PREDICATES: u8 = PT as u8;
-    /// Uniform registers that are not hard-wired.
-    pub const UNIFORM: u8 = URZ as u8;
-
-    /// Its value in a lane; none if there is no such register.
-    fn value(self, warp: &Warp, lane: usize) -> Option<u64> {
-        let registers = &warp.registers;
-        let general = |number: u8| {
-            let exists = usize::from(number) < GENERAL;
-            exists.then(|| u64::from(registers.column(number.into())[lane]))
-        };
-        match self {
-            Operand::Register(number) => general(number),
-            Operand::Pair(number) => {
-                let high = general(number.checked_add(1)?)?;
-                Some(general(number)? | high << u32::BITS)
-            }
-            Operand::Predicate(number) => {
-                let exists = usize::from(number) <= PT;
-                exists.then(|| u64::from(registers.predicates[usize::from(number)] >> lane & 1))
-            }
-            Operand::Uniform(number) => {
-                let exists = usize::from(number) <= URZ;
-                exists.then(|| registers.uniform[usize::from(number)].into())
-            }
-        }
-    }
-}
-
-/// How a condition compares, without signs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `==`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `>`
-    Greater,
-}
-
-/// What has to hold in a lane for a breakpoint to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// What is compared.
-    pub operand: Operand,
-    /// How.
-    pub comparison: Comparison,
-    /// With what.
-    pub value: u64,
-}
-
-impl Condition {
-    fn holds(self, warp: &Warp, lane: usize) -> bool {
-        let Some(value) = self.operand.value(warp, lane) else {
-            return false;
-        };
-        match self.comparison {
-            Comparison::Equal => value == self.value,
-            Comparison::NotEqual => value != self.value,
-            Comparison::Less => value < self.value,
-            Comparison::Greater => value > self.value,
-        }
-    }
-}
-
 /// Where a launch stops before it issues an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
@@ -176,7 +94,7 @@ pub(super) struct SetBreakpoint {
 
 impl SetBreakpoint {
     /// The lanes that stop at it.
-    pub(super) fn lanes(&self, state: &State, next: Next, block: u64) -> u32 {
+    pub(super) fn lanes(&self, machine: &Machine, state: &State, next: Next, block: u64) -> u32 {
         let Breakpoint {
             block: wanted,
             thread,
@@ -195,7 +113,13 @@ impl SetBreakpoint {
         let Some(condition) = condition else {
             return mask;
         };
-        let holding = lanes(mask).filter(|&lane| condition.holds(warp, lane));
+        let look = Look {
+            image: &machine.loaded.image,
+            bank: &machine.run.banks.banks[usize::from(LAUNCH_BANK)],
+            warp,
+            pc: next.group.pc * WORD,
+        };
+        let holding = lanes(mask).filter(|&lane| condition.holds(&look, lane));
         holding.fold(0, |all, lane| all | 1 << lane)
     }
 }

@@ -9,6 +9,7 @@ use super::super::count::{Bound, Counter, Limit, compares, step};
 use super::super::shape::{Body, Edge, Uses, branch, jump};
 use super::plan::{Plan, edge};
 use crate::constants::{integer, signed, unsigned};
+use crate::values::tracking::Copies;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{
@@ -21,15 +22,21 @@ pub(super) struct Unrolling<'a> {
     pub(super) uses: &'a mut Uses,
     pub(super) body: &'a Body,
     pub(super) affine: Affine,
+    /// For those who follow the values of the source.
+    pub(super) copies: Copies<'a>,
 }
 
-impl Unrolling<'_> {
+impl<'a> Unrolling<'a> {
     /// Returns the block where the copies begin.
     pub(super) fn build(&mut self, plan: Plan, entries: &[Edge]) -> Block {
         let body = self.body;
         let (latch, exit) = (body.latches[0], body.exits[0]);
         let copies = self.block(true);
         let (end, last) = self.copies(plan.copies(), copies);
+        if matches!(plan, Plan::Rest(..)) {
+            let rest = self.copies.number(plan.copies());
+            rest.mark(self.func, &body.blocks);
+        }
         let next = last.values(&latch.args(self.func));
         let out = (exit.to(self.func), last.values(&exit.args(self.func)));
         let location = self.func.srclocs[latch.branch];
@@ -83,7 +90,7 @@ impl Unrolling<'_> {
     }
 
     /// All copies, from `at` on; where the last one ends, and what its values are.
-    fn copies(&mut self, count: u32, at: Block) -> (Block, Copied) {
+    fn copies(&mut self, count: u32, at: Block) -> (Block, Copied<'a>) {
         let body = self.body;
         let latch = body.latches[0];
         let params = self.func.dfg.block_params(body.header).to_vec();
@@ -96,8 +103,8 @@ impl Unrolling<'_> {
                 Some((self.func.dfg.value_def(next).inst()?, first, step))
             })
             .collect();
-        let mut copied = Copied::with(&params, &first);
-        let mut of_first: Option<Copied> = None;
+        let mut copied = Copied::with(self.copies, &params, &first);
+        let mut of_first: Option<Copied<'_>> = None;
         let mut end = at;
         for copy in 0..count {
             let affine = &self.affine;
@@ -119,7 +126,8 @@ impl Unrolling<'_> {
             end = copied.turn(self.func, self.uses, body, (end, body.header), &mut instead);
             if copy + 1 < count {
                 let next = copied.values(&args);
-                let done = std::mem::replace(&mut copied, Copied::with(&params, &next));
+                let next = Copied::with(self.copies.number(copy + 1), &params, &next);
+                let done = std::mem::replace(&mut copied, next);
                 of_first.get_or_insert(done);
             }
         }

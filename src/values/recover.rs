@@ -1,0 +1,168 @@
+//! Equal values behind Cranelift's mid-end.
+//!
+//! The mid-end replaces pure values by better or earlier ones and does not say by which. Two things are left to see in
+//! the function behind it: unions of values that it found to be equal, and the instructions that it left out, with
+//! their operands. Values are numbered: those of a union have one number, and so have instructions that do the same
+//! with operands of the same numbers. A value that was left out is what one of its number is that still stands in the
+//! code.
+//!
+//! Equal means: for the same operands, so in the same turn of every loop around. Whether it is computed where somebody
+//! looks is asked later, of the code.
+
+use super::tracking::{Names, add_names, original};
+use cranelift_codegen::entity::{EntityRef, SecondaryMap};
+use cranelift_codegen::ir::{
+    Function, InstructionData, Opcode, Type, Value, ValueDef, ValueListPool,
+};
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+/// Operands of operands that are looked at, at most.
+const DEPTH: u32 = 32;
+/// No number yet.
+const NONE: u32 = u32::MAX;
+
+/// Gives the names of values that are not computed any more to equal ones that are.
+pub(super) fn recover(func: &Function, names: &mut SecondaryMap<Value, Names>) {
+    let values = || (0..func.dfg.num_values()).map(Value::new);
+    let stands = |value: Value| match func.dfg.value_def(value) {
+        ValueDef::Result(inst, _) => func.layout.inst_block(inst).is_some(),
+        ValueDef::Param(block, _) => func.layout.is_block_inserted(block),
+        ValueDef::Union(..) => false,
+    };
+    let is_lost = |value: &Value| {
+        !names[*value].is_empty() && func.dfg.value_is_real(*value) && !stands(*value)
+    };
+    let lost: Vec<Value> = values().filter(is_lost).collect();
+    if lost.is_empty() {
+        return;
+    }
+    let mut numbering = Numbering::of(func);
+    let mut standing: HashMap<u32, SmallVec<[Value; 1]>> = HashMap::new();
+    for block in func.layout.blocks() {
+        let results = (func.layout.block_insts(block))
+            .flat_map(|inst| func.dfg.inst_results(inst).iter().copied());
+        for value in func.dfg.block_params(block).iter().copied().chain(results) {
+            let number = numbering.number(value, DEPTH);
+            standing.entry(number).or_default().push(value);
+        }
+    }
+    for value in lost {
+        let number = numbering.number(value, DEPTH);
+        for &equal in standing.get(&number).into_iter().flatten() {
+            add_names(names, value, equal);
+        }
+    }
+}
+
+/// Whether the result follows from the operands alone.
+fn only_computes(opcode: Opcode) -> bool {
+    !opcode.can_load() && !opcode.can_store() && !opcode.other_side_effects() && !opcode.is_call()
+}
+
+struct Numbering<'a> {
+    func: &'a Function,
+    /// By value: another one of its union that is nearer to the one that stands for all.
+    towards: Vec<Value>,
+    /// Of those that stand for a union, its other values.
+    others: HashMap<Value, SmallVec<[Value; 4]>>,
+    /// By value, of those that stand for a union.
+    numbers: Vec<u32>,
+    operations: HashMap<(Type, InstructionData), u32>,
+    next: u32,
+}
+
+impl<'a> Numbering<'a> {
+    fn of(func: &'a Function) -> Self {
+        let count = func.dfg.num_values();
+        let mut numbering = Numbering {
+            func,
+            towards: (0..count).map(Value::new).collect(),
+            others: HashMap::new(),
+            numbers: vec![NONE; count],
+            operations: HashMap::new(),
+            next: 0,
+        };
+        for value in (0..count).map(Value::new) {
+            if func.dfg.value_is_real(value)
+                && let ValueDef::Union(a, b) = func.dfg.value_def(value)
+            {
+                for part in [a, b] {
+                    let (one, other) = (numbering.find(part), numbering.find(value));
+                    if one != other {
+                        numbering.towards[other.index()] = one;
+                    }
+                }
+            }
+        }
+        for value in (0..count).map(Value::new) {
+            let first = numbering.find(value);
+            if first != value {
+                numbering.others.entry(first).or_default().push(value);
+            }
+        }
+        numbering
+    }
+
+    /// The value that stands for the union of a value.
+    fn find(&mut self, value: Value) -> Value {
+        let mut first = original(self.func, value).unwrap_or(value);
+        while self.towards[first.index()] != first {
+            let next = self.towards[first.index()];
+            self.towards[first.index()] = self.towards[next.index()];
+            first = next;
+        }
+        first
+    }
+
+    fn number(&mut self, value: Value, depth: u32) -> u32 {
+        let first = self.find(value);
+        if self.numbers[first.index()] != NONE {
+            return self.numbers[first.index()];
+        }
+        // What comes round to itself is equal to nothing else.
+        let fresh = self.next;
+        self.next += 1;
+        self.numbers[first.index()] = fresh;
+        let members: SmallVec<[Value; 4]> = std::iter::once(first)
+            .chain(self.others.get(&first).into_iter().flatten().copied())
+            .collect();
+        let keys: SmallVec<[(Type, InstructionData); 2]> = (members.into_iter())
+            .filter_map(|member| self.operation(member, depth))
+            .collect();
+        let known = keys
+            .iter()
+            .find_map(|key| self.operations.get(key).copied());
+        let number = known.unwrap_or(fresh);
+        self.numbers[first.index()] = number;
+        for key in keys {
+            self.operations.entry(key).or_insert(number);
+        }
+        number
+    }
+
+    /// What a value is computed by, with numbers in place of its operands; none of what depends on more than those.
+    fn operation(&mut self, value: Value, depth: u32) -> Option<(Type, InstructionData)> {
+        let func = self.func;
+        let inst = func
+            .dfg
+            .value_is_real(value)
+            .then(|| func.dfg.value_def(value).inst())??;
+        let operands = func.dfg.inst_args(inst);
+        let data = func.dfg.insts[inst];
+        // Lists of operands are compared by where they stand.
+        let is_listed = matches!(data, InstructionData::MultiAry { .. });
+        let is_one = func.dfg.inst_results(inst) == [value];
+        if depth == 0 || !is_one || is_listed || !only_computes(data.opcode()) {
+            return None;
+        }
+        let mut numbers: SmallVec<[Value; 3]> = SmallVec::new();
+        for &operand in operands {
+            numbers.push(Value::from_u32(self.number(operand, depth - 1)));
+        }
+        let mut data = data;
+        let mut no_lists = ValueListPool::new();
+        data.arguments_mut(&mut no_lists).copy_from_slice(&numbers);
+        Some((func.dfg.value_type(value), data))
+    }
+}
