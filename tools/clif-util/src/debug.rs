@@ -14,6 +14,7 @@ use crate::{Outcome, input};
 use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_thisgpu::driver::Device;
+use cranelift_thisgpu::settings::Options as Settings;
 use cranelift_thisgpu::sim::SimConfig;
 use debugger::Debugger;
 use std::io::{IsTerminal, stdin};
@@ -52,7 +53,11 @@ impl Options {
     pub fn run(self) -> Result<Outcome> {
         self.target.inputs()?;
         let mut texts = Texts::new();
-        let object = self.target.object(self.check, &mut texts)?;
+        let amend = |options: &mut Settings| {
+            options.stack_redzones |= self.check;
+            options.value_locations = true;
+        };
+        let object = self.target.object(&amend, &mut texts)?;
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
             check: self.check,

@@ -190,7 +190,10 @@ impl Options {
     pub fn run(self) -> Result<Outcome> {
         self.check_usage()?;
         let mut texts = Texts::new();
-        let object = self.target.object(self.check, &mut texts)?;
+        let amend = |options: &mut cranelift_thisgpu::settings::Options| {
+            options.stack_redzones |= self.check
+        };
+        let object = self.target.object(&amend, &mut texts)?;
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
             timed: self.timed || self.profiles() || self.trace.is_some(),

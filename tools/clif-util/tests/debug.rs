@@ -85,7 +85,7 @@ fn script(name: &str, numbers: u32, text: &str) -> (String, bool) {
 #[test]
 fn a_script_stops_looks_and_goes_back() {
     let text = format!(
-        "break {ADDITION} if R0 == 3 # only lane 3\ncontinue\nprint R0\nlanes P0\nwarps\nwatch shared 12 4\ncontinue\n\
+        "break {ADDITION} if v3 == 3 # only lane 3\ncontinue\nprint R0\nprint v11\nlanes v3\nvalues\nlanes P0\nwarps\nwatch shared 12 4\ncontinue\n\
          rcontinue\ndelete 1\ndelete 2\ncontinue\n"
     );
     let (told, ended_well) = script("debug_script", 64, &text);
@@ -94,6 +94,9 @@ fn a_script_stops_looks_and_goes_back() {
         "breakpoint 1 at line 26: pc ",
         "breakpoint 1, lanes ...#............................",
         "R0 = 0x3 (3)",
+        "v11 = 0x20 (32)",
+        " 0:        0x0        0x1        0x2        0x3        0x4",
+        "v3: i32 = 0x3 (3)",
         "iadd v15, v16",
         "watchpoint 2: store of 4 bytes at 0xc by thread 3 of block 0",
         "0x4 became 0x28",
@@ -298,12 +301,23 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     );
     let scopes = client.body("scopes", json!({"frameId": frame["id"]}));
     let scope = |index: usize| scopes["scopes"][index]["variablesReference"].clone();
-    let registers = client.body("variables", json!({"variablesReference": scope(0)}));
+    let values = client.body("variables", json!({"variablesReference": scope(0)}));
+    let summand = values["variables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|v| v["name"] == "v3");
+    let summand = summand.unwrap_or_else(|| panic!("{values}"));
+    assert_eq!(
+        (&summand["value"], &summand["type"]),
+        (&json!("0x3 (3)"), &json!("i32"))
+    );
+    let registers = client.body("variables", json!({"variablesReference": scope(1)}));
     assert_eq!(
         registers["variables"][0]["value"], "0x3 (3)",
         "the lane that stopped: {registers}"
     );
-    let all = client.body("variables", json!({"variablesReference": scope(3)}));
+    let all = client.body("variables", json!({"variablesReference": scope(4)}));
     let lanes = all["variables"][0]["variablesReference"].clone();
     let lanes = client.body("variables", json!({"variablesReference": lanes}));
     assert_eq!(lanes["variables"][31]["value"], "0x1f (31)", "{lanes}");
@@ -352,7 +366,7 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     );
     client.body(
         "setVariable",
-        json!({"variablesReference": scope(0), "name": "R0", "value": "0x7"}),
+        json!({"variablesReference": scope(1), "name": "R0", "value": "0x7"}),
     );
     let value = client.body(
         "evaluate",

@@ -27,6 +27,7 @@ pub enum Command {
     Lanes(Operand),
     Print(Operand),
     Registers,
+    Values,
     Where,
     Disassemble(Option<u32>, usize),
     Memory(Space, u64, usize),
@@ -54,7 +55,7 @@ impl Command {
 }
 
 /// The names of commands, how they are written, and what they do.
-pub const HELP: [(&str, &str, &str); 25] = [
+pub const HELP: [(&str, &str, &str); 26] = [
     (
         "break",
         "PLACE [block N] [thread N] [if R4 == 7]",
@@ -94,10 +95,15 @@ pub const HELP: [(&str, &str, &str); 25] = [
     (
         "lanes",
         "REGISTER",
-        "a register in all lanes of the warp: R4, R[4:5], P0, UR2",
+        "a register, or a value of the source, in all lanes of the warp: R4, R[4:5], P0, UR2, v12",
     ),
-    ("print", "REGISTER", "a register of the thread"),
+    (
+        "print",
+        "REGISTER",
+        "a register of the thread, or a value of the source",
+    ),
     ("registers", "", "those of the thread that are not 0"),
+    ("values", "", "the values of the source that are available"),
     ("where", "", "the thread's place and calls"),
     ("quit", "", "end"),
     (
@@ -115,7 +121,7 @@ pub const HELP: [(&str, &str, &str); 25] = [
 ];
 
 /// Other names, as gdb has them.
-const ALIASES: [(&str, &str); 14] = [
+const ALIASES: [(&str, &str); 15] = [
     ("b", "break"),
     ("s", "step"),
     ("n", "next"),
@@ -128,6 +134,7 @@ const ALIASES: [(&str, &str); 14] = [
     ("bt", "where"),
     ("backtrace", "where"),
     ("p", "print"),
+    ("locals", "values"),
     ("x", "memory"),
     ("q", "quit"),
 ];
@@ -207,6 +214,7 @@ pub fn parse(
         "lanes" => Command::Lanes(operand(rest)?),
         "print" => Command::Print(operand(rest)?),
         "registers" => only(Command::Registers)?,
+        "values" => only(Command::Values)?,
         "where" => only(Command::Where)?,
         "disassemble" => match words[..] {
             [] => Command::Disassemble(None, 8),

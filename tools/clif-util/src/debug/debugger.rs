@@ -2,10 +2,12 @@
 
 use super::command::{Command, HELP};
 use crate::launch::Texts;
+use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::debug::{
     Comparison, GroupView, Operand, Session, Space, Stop, Thread, WaitView, Watch, Watched,
 };
+use cranelift_thisgpu::values::SourceValue;
 use std::fmt::Write;
 
 /// Lanes of a warp.
@@ -79,9 +81,14 @@ impl Debugger {
             Command::Lanes(operand) => self.lanes(operand)?,
             Command::Print(operand) => {
                 let value = self.value(operand)?;
-                format!("{} = {value:#x} ({value})", name(operand))
+                format!(
+                    "{} = {}",
+                    name(operand),
+                    shown(value, self.type_of(thread, operand))
+                )
             }
             Command::Registers => self.registers()?,
+            Command::Values => self.values(),
             Command::Where => self.frames(),
             Command::Disassemble(address, count) => self.disassemble(address, count)?,
             Command::Memory(space, address, bytes) => {
@@ -327,25 +334,56 @@ impl Debugger {
         format!("thread {thread} of block {block} does not run, or there is no such register")
     }
 
-    /// A register of a thread.
-    pub fn value_of(&self, thread: Thread, operand: Operand) -> Option<u64> {
-        let lane = thread.lane();
-        let general = |number| Some(self.session.register(thread, number)?.lanes[lane]);
-        match operand {
-            Operand::Register(number) => general(number),
-            Operand::Pair(number) => {
-                Some(general(number)? | general(number.checked_add(1)?)? << u32::BITS)
-            }
-            Operand::Predicate(number) => Some(u64::from(
-                self.session.predicate(thread, number)? >> lane & 1,
-            )),
-            Operand::Uniform(number) => Some(self.session.uniform(thread, number)?.into()),
+    /// A register or a value of the thread that is looked at.
+    pub fn value(&self, operand: Operand) -> Result<u128, String> {
+        let value = self.session.value(self.thread, operand);
+        value.ok_or_else(|| match operand {
+            Operand::Source(value) => self.not_available(value),
+            _ => self.absent(),
+        })
+    }
+
+    /// Why a value of the source cannot be shown.
+    fn not_available(&self, value: SourceValue) -> String {
+        let values = self.session.source_values(self.thread);
+        if self.session.place(self.thread).is_none() {
+            self.absent()
+        } else if values.is_empty() {
+            "the code does not say where values are; compile it with --set value_locations=true"
+                .to_owned()
+        } else {
+            format!("{value} is not available here")
         }
     }
 
-    fn value(&self, operand: Operand) -> Result<u64, String> {
-        self.value_of(self.thread, operand)
-            .ok_or_else(|| self.absent())
+    /// The CLIF type of a value of the source.
+    pub fn type_of(&self, thread: Thread, operand: Operand) -> Option<Type> {
+        let Operand::Source(value) = operand else {
+            return None;
+        };
+        let values = self.session.source_values(thread);
+        let found = values.iter().find(|found| found.source == value)?;
+        found.clif_type()
+    }
+
+    /// All values of the source that can be shown.
+    fn values(&self) -> String {
+        let values = self.session.source_values(self.thread).iter();
+        let lines = values.filter_map(|found| {
+            let operand = Operand::Source(found.source);
+            let value = self.session.value(self.thread, operand)?;
+            Some(format!(
+                "{}: {} = {}",
+                found.source,
+                found.ty,
+                shown(value, found.clif_type())
+            ))
+        });
+        let lines: Vec<String> = lines.collect();
+        match lines.is_empty() {
+            true => "none are available here".to_owned(),
+            false => lines.join("\n"),
+        }
     }
 
     /// A register in all lanes of a warp.
@@ -361,15 +399,16 @@ impl Debugger {
                 thread: first + lane,
                 ..self.thread
             };
-            let value = self
-                .value_of(thread, operand)
-                .ok_or_else(|| self.absent())?;
+            let value = self.session.value(thread, operand);
+            if value.is_none() && !matches!(operand, Operand::Source(_)) {
+                return Err(self.absent());
+            }
             if (lane as usize).is_multiple_of(IN_LINE) {
                 let _ = write!(text, "{}{lane:>2}:", if lane == 0 { "" } else { "\n" });
             }
-            match live >> lane & 1 {
-                0 => text.push_str("          -"),
-                _ => _ = write!(text, " {value:#10x}"),
+            match value.filter(|_| live >> lane & 1 != 0) {
+                None => text.push_str("          -"),
+                Some(value) => _ = write!(text, " {value:#10x}"),
             }
         }
         Ok(text)
@@ -438,6 +477,25 @@ pub fn name(operand: Operand) -> String {
         Operand::Pair(number) => format!("R[{number}:{}]", u32::from(number) + 1),
         Operand::Predicate(number) => format!("P{number}"),
         Operand::Uniform(number) => format!("UR{number}"),
+        Operand::Source(value) => value.to_string(),
+    }
+}
+
+/// A value as its type says, and its bits.
+pub fn shown(value: u128, ty: Option<Type>) -> String {
+    let float = match ty {
+        Some(types::F16) => Some(f64::from(half::f16::from_bits(value as u16))),
+        Some(types::F32) => Some(f64::from(f32::from_bits(value as u32))),
+        Some(types::F64) => Some(f64::from_bits(value as u64)),
+        _ => None,
+    };
+    match (float, ty) {
+        (Some(float), _) => format!("{value:#x} ({float})"),
+        (None, Some(ty)) if ty.is_int() && value >> (ty.bits() - 1) & 1 != 0 => {
+            let signed = value.wrapping_sub(1u128.checked_shl(ty.bits()).unwrap_or(0)) as i128;
+            format!("{value:#x} ({value}, {signed})")
+        }
+        _ => format!("{value:#x} ({value})"),
     }
 }
 

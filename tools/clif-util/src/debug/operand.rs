@@ -1,6 +1,7 @@
 //! Registers and numbers as somebody writes them.
 
 use cranelift_thisgpu::sim::debug::{Comparison, Condition, Operand};
+use cranelift_thisgpu::values::SourceValue;
 
 /// Reads `12` or `0x1c`.
 pub fn number(text: &str) -> Result<u64, String> {
@@ -11,7 +12,7 @@ pub fn number(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, radix).map_err(|_| format!("`{text}` is no number"))
 }
 
-/// Reads a register as assembly text has it: `R4`, `R[4:5]`, `P0`, `UR2`.
+/// Reads a register as assembly text has it: `R4`, `R[4:5]`, `P0`, `UR2`; or a value as CLIF has it: `v12`.
 pub fn operand(text: &str) -> Result<Operand, String> {
     let read = || {
         if let Some(pair) = text.strip_prefix("R[") {
@@ -33,12 +34,21 @@ pub fn operand(text: &str) -> Result<Operand, String> {
                 .filter(|number| *number < Operand::PREDICATES);
             return Some(Operand::Predicate(number?));
         }
+        let numbered = |prefix| text.strip_prefix(prefix)?.parse().ok();
+        if let Some(number) = numbered("v") {
+            return Some(Operand::Source(SourceValue::Value(number)));
+        }
+        if let Some(number) = numbered("label") {
+            return Some(Operand::Source(SourceValue::Label(number)));
+        }
         let number = text.strip_prefix('R')?.parse().ok();
         Some(Operand::Register(
             number.filter(|number| *number < Operand::REGISTERS)?,
         ))
     };
-    read().ok_or_else(|| format!("`{text}` is no register; write R4, R[4:5], P0 or UR2"))
+    read().ok_or_else(|| {
+        format!("`{text}` is no register and no value; write R4, R[4:5], P0, UR2 or v12")
+    })
 }
 
 /// Reads `R4 == 7`.
@@ -75,6 +85,8 @@ mod tests {
         assert_eq!(operand("R4"), Ok(Operand::Register(4)));
         assert_eq!(operand("R[4:5]"), Ok(Operand::Pair(4)));
         assert_eq!(operand("UR12"), Ok(Operand::Uniform(12)));
+        let value = Operand::Source(SourceValue::Value(12));
+        assert_eq!(operand("v12"), Ok(value));
         assert_eq!(operand("P6"), Ok(Operand::Predicate(6)));
         for wrong in [
             "",

@@ -11,7 +11,11 @@ use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid, Kernel, Launch};
 use cranelift_thisgpu::object::{Linker, Object};
+use cranelift_thisgpu::settings::Options;
 use std::path::{Path, PathBuf};
+
+/// Changes settings.
+type Amend<'a> = &'a dyn Fn(&mut Options);
 
 /// A kernel with what it is launched with.
 #[derive(Args)]
@@ -90,15 +94,15 @@ impl Target {
             .fold(launch, |launch, argument| launch.arg(argument))
     }
 
-    /// What is to be loaded: a file, or several linked. With `redzones` there are gaps around stack slots. What is
-    /// compiled goes to `texts`.
-    pub fn object(&self, redzones: bool, texts: &mut Texts) -> Result<Object> {
+    /// What is to be loaded: a file, or several linked. `amend` changes the settings that files are compiled with.
+    /// What is compiled goes to `texts`.
+    pub fn object(&self, amend: Amend<'_>, texts: &mut Texts) -> Result<Object> {
         if let [file] = self.files.as_slice() {
-            return self.read(file, true, redzones, texts);
+            return self.read(file, true, amend, texts);
         }
         let mut linker = Linker::new();
         for file in &self.files {
-            linker = linker.add(input::name(file), &self.read(file, false, redzones, texts)?);
+            linker = linker.add(input::name(file), &self.read(file, false, amend, texts)?);
         }
         Ok(linker
             .link()
@@ -107,7 +111,13 @@ impl Target {
 
     /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the
     /// kernel if it is `alone`. What is compiled goes to `texts`.
-    fn read(&self, file: &Path, alone: bool, redzones: bool, texts: &mut Texts) -> Result<Object> {
+    fn read(
+        &self,
+        file: &Path,
+        alone: bool,
+        amend: Amend<'_>,
+        texts: &mut Texts,
+    ) -> Result<Object> {
         let name = input::name(file);
         let extension = file.extension();
         if extension.is_some_and(|e| e == "s") {
@@ -127,7 +137,7 @@ impl Target {
             file.mark_kernels(std::slice::from_ref(&self.kernel))?;
         }
         let mut options = self.settings.over(&file)?;
-        options.stack_redzones |= redzones;
+        amend(&mut options);
         let mut compiler = Compiler::new(options);
         let code = source::compile(&mut compiler, &file, 1)?;
         // What is left to others is an error when it is linked.

@@ -50,6 +50,7 @@ pub(super) enum Handle {
 /// What of a thread is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
+    Values,
     Registers,
     Predicates,
     Uniform,

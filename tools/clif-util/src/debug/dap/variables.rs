@@ -1,14 +1,15 @@
 //! Registers of a frame, as variables.
 
 use super::super::command;
-use super::super::debugger::name;
+use super::super::debugger::{name, shown};
 use super::super::operand::{number, operand};
 use super::server::{Answer, Handle, LANES, Scope, Server};
 use cranelift_thisgpu::sim::debug::{Operand, Thread};
 use serde_json::{Value, json};
 
 /// The scopes of a frame.
-const SCOPES: [(Scope, &str); 4] = [
+const SCOPES: [(Scope, &str); 5] = [
+    (Scope::Values, "Values of the source"),
     (Scope::Registers, "Registers of the lane"),
     (Scope::Predicates, "Predicates of the lane"),
     (Scope::Uniform, "Uniform registers"),
@@ -43,6 +44,13 @@ impl Server {
                     let variables: Vec<Value> = (0..registers).map(variable).collect();
                     return Ok(json!({"variables": variables}));
                 }
+                Handle::Scope(thread, Scope::Values) => {
+                    let values = self.debugger.session.source_values(thread).iter();
+                    (
+                        thread,
+                        values.map(|found| Operand::Source(found.source)).collect(),
+                    )
+                }
                 Handle::Scope(thread, Scope::Registers) => {
                     (thread, (0..registers).map(Operand::Register).collect())
                 }
@@ -56,10 +64,11 @@ impl Server {
                 ),
             };
         let shown = |operand: Operand| {
-            let value = self.debugger.value_of(thread, operand)?;
+            let value = self.debugger.session.value(thread, operand)?;
+            let ty = self.debugger.type_of(thread, operand);
             Some(json!({
-                "name": name(operand), "value": text(value), "variablesReference": 0,
-                "evaluateName": name(operand),
+                "name": name(operand), "value": shown(value, ty), "variablesReference": 0,
+                "evaluateName": name(operand), "type": ty.map(|ty| ty.to_string()),
             }))
         };
         let variables: Vec<Value> = operands.into_iter().filter_map(shown).collect();
@@ -69,11 +78,13 @@ impl Server {
     /// One register, lane by lane.
     fn lanes(&self, thread: Thread, register: u8) -> Value {
         let lane = |lane: u32| {
+            let operand = Operand::Register(register);
             let value = self
                 .debugger
-                .value_of(of_lane(thread, lane), Operand::Register(register))?;
+                .session
+                .value(of_lane(thread, lane), operand)?;
             let name = format!("lane {lane}");
-            Some(json!({"name": name, "value": text(value), "variablesReference": 0}))
+            Some(json!({"name": name, "value": shown(value, None), "variablesReference": 0}))
         };
         let variables: Vec<Value> = (0..LANES).filter_map(lane).collect();
         json!({"variables": variables})
@@ -98,7 +109,7 @@ impl Server {
         let value = arguments["value"].as_str().ok_or("no value")?;
         let value = u32::try_from(number(value)?).map_err(|_| "a register has 32 bits")?;
         match self.debugger.session.set_register(thread, register, value) {
-            true => Ok(json!({"value": text(value.into())})),
+            true => Ok(json!({"value": shown(value.into(), None)})),
             false => Err("the thread does not run".to_owned()),
         }
     }
@@ -112,9 +123,9 @@ impl Server {
         }
         let thread = self.debugger.thread;
         if let Ok(operand) = operand(expression) {
-            let value = self.debugger.value_of(thread, operand);
-            let value = value.ok_or("the thread does not run, or there is no such register")?;
-            return Ok(json!({"result": text(value), "variablesReference": 0}));
+            let value = self.debugger.value(operand)?;
+            let ty = self.debugger.type_of(thread, operand);
+            return Ok(json!({"result": shown(value, ty), "variablesReference": 0}));
         }
         // In the console, the commands of the prompt that only look.
         let shape = self.debugger.session.shape();
@@ -133,9 +144,4 @@ fn of_lane(thread: Thread, lane: u32) -> Thread {
         thread: thread.thread - thread.thread % LANES + lane,
         ..thread
     }
-}
-
-/// A value for a client.
-fn text(value: u64) -> String {
-    format!("{value:#x} ({value})")
 }
