@@ -13,6 +13,7 @@ mod corpus;
 mod figures;
 mod growth;
 mod instructions;
+mod locations;
 mod native;
 mod pressure;
 mod quality;
@@ -85,6 +86,9 @@ struct Arguments {
     /// Print what the functions become (instructions, copies, registers, spills, loops) instead of times.
     #[arg(long, conflicts_with_all = ["alone", "instructions"])]
     quality: bool,
+    /// Print how many of the values that are alive a debugger can show instead of times.
+    #[arg(long, conflicts_with_all = ["alone", "instructions", "quality", "size"])]
+    locations: bool,
     /// Compare with the figures that `--quality --json` wrote.
     #[arg(long, value_name = "FILE", requires = "quality")]
     against: Option<PathBuf>,
@@ -240,6 +244,10 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
     }
     if arguments.generated.contains(&Generated::Random) {
         println!("random functions from seed {}", arguments.seed);
+    }
+    if arguments.locations {
+        print!("{}", locations::table(&sources, &arguments.settings)?);
+        return Ok(());
     }
     if arguments.quality {
         let saved = arguments.against.as_deref().map(quality::Quality::read);

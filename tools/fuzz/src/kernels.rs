@@ -4,7 +4,11 @@ use crate::{Arguments, progress, write};
 use anyhow::{Context, Result};
 use fuzz::simt::campaign::{self, Tally};
 use fuzz::simt::case::Case;
+use fuzz::simt::check::Failure;
 use fuzz::simt::events::features::{Feature, Features};
+use fuzz::simt::generate;
+use fuzz::simt::locations::{self, Looked};
+use rayon::prelude::*;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -84,6 +88,36 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
     } else {
         ExitCode::from(1)
     })
+}
+
+/// Looks at the values of kernels in a debugger.
+pub fn locations(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
+    let bar = progress(kernels, "kernels")?;
+    let seeds = arguments.seed..arguments.seed + kernels;
+    let all: Vec<(u64, Result<Looked, Failure>)> = seeds
+        .into_par_iter()
+        .map(|seed| {
+            let found = locations::check(&generate::kernel(seed), SETTINGS);
+            if let Err(failure) = &found {
+                bar.suspend(|| println!("seed {seed}: {failure}"));
+            }
+            bar.inc(1);
+            (seed, found)
+        })
+        .collect();
+    bar.finish_and_clear();
+    let mut looked = Looked::default();
+    for found in all.iter().filter_map(|(_, found)| found.as_ref().ok()) {
+        looked.asked += found.asked;
+        looked.found += found.found;
+        looked.at_marks += found.at_marks;
+    }
+    let failed = all.iter().filter(|(_, found)| found.is_err()).count();
+    println!(
+        "{kernels} kernels from seed {}: {} values asked for, {} of them available, {} at marks, {failed} kernels fail",
+        arguments.seed, looked.asked, looked.found, looked.at_marks
+    );
+    Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
 /// Prints the kernel of the seed, smaller if that is wanted, and what is wrong with it.

@@ -32,6 +32,9 @@ struct Arguments {
     /// one.
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps"])]
     simt: Option<u64>,
+    /// Random kernels of many threads in a debugger: whether values are where the compiler says that they are.
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write"])]
+    locations: Option<u64>,
     /// Shapes of those kernels: families and what they may be made of, or `-NAME` for all but one (see
     /// docs/fuzzing.md).
     #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "")]
@@ -105,6 +108,9 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(kernels) = arguments.simt {
         return kernels::run(arguments, kernels);
+    }
+    if let Some(kernels) = arguments.locations {
+        return kernels::locations(arguments, kernels);
     }
     let catalogue = Catalogue::new();
     if let Err(reason) = catalogue.host() {

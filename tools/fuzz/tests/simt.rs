@@ -11,6 +11,7 @@ use fuzz::simt::events::plan::{Plan, Release, Stmt as Step};
 use fuzz::simt::events::{check as events, generate as plans, reference};
 use fuzz::simt::execute::execute;
 use fuzz::simt::kernel::{Kernel, MASKS, Stmt, Update, VALUES};
+use fuzz::simt::locations::{self, Mistake};
 use fuzz::simt::{emit, generate};
 
 /// Kernels that are checked when nobody asks for more.
@@ -43,6 +44,36 @@ fn campaign(features: Features, default: u64) -> (u64, Tally) {
         );
     }
     (count, tally)
+}
+
+#[test]
+fn a_debugger_is_told_where_values_are() {
+    let (first, count) = (number("FUZZ_SEED", 1), number("FUZZ_KERNELS", 60));
+    println!("seeds {first} to {}", first + count - 1);
+    let (mut found, mut at_marks) = (0, 0);
+    for seed in first..first + count {
+        let looked = locations::check(&generate::kernel(seed), 1);
+        let looked = looked.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        found += looked.found;
+        at_marks += looked.at_marks;
+    }
+    assert!(found > 500 * count, "only {found} values were available");
+    assert!(at_marks > 50 * count, "only {at_marks} of them at marks");
+}
+
+#[test]
+fn wrong_locations_are_found() {
+    for mistake in Mistake::ALL {
+        // Few registers, so that values move.
+        let finds = |level: &str, seed: u64| {
+            let settings = [level, "regs=24", "value_locations=true"].map(str::to_owned);
+            let found = locations::finds(&generate::kernel(seed), &settings, mistake);
+            found.unwrap_or_else(|(kind, message)| panic!("seed {seed}: {kind:?}: {message}"))
+        };
+        let levels = ["opt_level=none", "opt_level=speed"];
+        let found = (1..100).any(|seed| levels.iter().any(|level| finds(level, seed)));
+        assert!(found, "{mistake:?} is not found");
+    }
 }
 
 #[test]

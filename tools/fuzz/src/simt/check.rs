@@ -5,7 +5,7 @@ use super::execute::{Expected, execute};
 use super::kernel::{Kernel, MASKS, RECORD, VALUES};
 use crate::random::Random;
 use cranelift_thisgpu::compile::{Code, Compiler};
-use cranelift_thisgpu::driver::{Device, DeviceError, DevicePointer, Grid, Launch};
+use cranelift_thisgpu::driver::{self, Buffer, Device, DeviceError, DevicePointer, Grid, Launch};
 use cranelift_thisgpu::launch::Report;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
@@ -14,7 +14,7 @@ use std::fmt;
 use thisgpu_filetests::panics;
 
 /// Warp instructions that a warp may issue (measured: a quarter of a million is too few for one lock in a thousand).
-const BUDGET: u64 = 1 << 21;
+pub(super) const BUDGET: u64 = 1 << 21;
 /// Warp instructions of a launch: warps of one lane are up to 192.
 const LAUNCH_BUDGET: u64 = 1 << 25;
 
@@ -214,7 +214,7 @@ pub(super) fn run_text(
 /// What is wrong, if something is.
 pub(super) type Found<T> = Result<T, (Kind, String)>;
 
-fn compile(text: &str, settings: &[String]) -> Found<Code> {
+pub(super) fn compile(text: &str, settings: &[String]) -> Found<Code> {
     let mut options = Options::default();
     for setting in settings {
         options
@@ -245,30 +245,48 @@ fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Foun
     let device = device(mode, BUDGET);
     let fails = |error: &dyn fmt::Display| (Kind::Fault, error.to_string());
     let module = device.load(code).map_err(|e| fails(&e))?;
-    let threads = kernel.all_threads();
-    let records = device
-        .upload(&vec![0u32; threads as usize * RECORD])
-        .map_err(|e| fails(&e))?;
-    let data = device.upload(&initial(kernel)).map_err(|e| fails(&e))?;
-    let inputs: Vec<u32> = (0..threads).map(|thread| kernel.input(thread)).collect();
-    let inputs = device.upload(&inputs).map_err(|e| fails(&e))?;
+    let memory = Memory::new(&device, kernel).map_err(|e| fails(&e))?;
     let entry = module.kernel(emit::NAME).map_err(|e| fails(&e))?;
-    let launch = entry
-        .launch(Grid::new([kernel.grid, 1, 1], [kernel.threads, 1, 1]))
-        .arg(DevicePointer(records.address()))
-        .arg(DevicePointer(data.address()))
-        .arg(DevicePointer(inputs.address()))
-        .arg(kernel.parameter());
-    let report = report(launch, mode).map_err(|e| fails(&e))?;
+    let report = report(memory.launch(&entry, kernel), mode).map_err(|e| fails(&e))?;
     // A barrier that some threads come to after others of their block have left is legal, but a check may report it.
     judge(&report, !kernel.leaves_early || kernel.spine.is_empty())?;
-    let data = data.read::<u8>().map_err(|e| fails(&e))?;
-    let records = records.read::<u32>().map_err(|e| fails(&e))?;
+    let data = memory.data.read::<u8>().map_err(|e| fails(&e))?;
+    let records = memory.records.read::<u32>().map_err(|e| fails(&e))?;
     compare_values(expected, &records, &data)?;
     if mode == Mode::Alone {
         Ok(())
     } else {
         compare_masks(expected, &records)
+    }
+}
+
+/// What a kernel works on.
+pub(super) struct Memory {
+    records: Buffer<u32>,
+    data: Buffer,
+    inputs: Buffer<u32>,
+}
+
+impl Memory {
+    /// As it is before a launch.
+    pub fn new(device: &Device, kernel: &Kernel) -> Result<Memory, DeviceError> {
+        let threads = kernel.all_threads();
+        let inputs: Vec<u32> = (0..threads).map(|thread| kernel.input(thread)).collect();
+        Ok(Memory {
+            records: device.upload(&vec![0u32; threads as usize * RECORD])?,
+            data: device.upload(&initial(kernel))?,
+            inputs: device.upload(&inputs)?,
+        })
+    }
+
+    /// A launch of the kernel.
+    pub fn launch<'a>(&self, entry: &'a driver::Kernel, kernel: &Kernel) -> Launch<'a> {
+        entry
+            .launch(Grid::new([kernel.grid, 1, 1], [kernel.threads, 1, 1]))
+            .arg(DevicePointer(self.records.address()))
+            .arg(DevicePointer(self.data.address()))
+            .arg(DevicePointer(self.inputs.address()))
+            .arg(kernel.parameter())
     }
 }
 

@@ -15,6 +15,7 @@ pub mod events;
 pub mod execute;
 pub mod generate;
 pub mod kernel;
+pub mod locations;
 mod locks;
 pub mod meeting;
 mod phases;
