@@ -85,7 +85,7 @@ fn script(name: &str, numbers: u32, text: &str) -> (String, bool) {
 #[test]
 fn a_script_stops_looks_and_goes_back() {
     let text = format!(
-        "break {ADDITION} if v3 == 3 # only lane 3\ncontinue\nprint R0\nprint v11\nlanes v3\nvalues\nlanes P0\nwarps\nwatch shared 12 4\ncontinue\n\
+        "break {ADDITION} if v3 == 3 # only lane 3\ncontinue\nprint R0\nprint v3\nlanes v3\nvalues\nlanes P0\nwarps\nwatch shared 12 4\ncontinue\n\
          rcontinue\ndelete 1\ndelete 2\ncontinue\n"
     );
     let (told, ended_well) = script("debug_script", 64, &text);
@@ -94,7 +94,7 @@ fn a_script_stops_looks_and_goes_back() {
         "breakpoint 1 at line 26: pc ",
         "breakpoint 1, lanes ...#............................",
         "R0 = 0x3 (3)",
-        "v11 = 0x20 (32)",
+        "v3 = 0x3 (3)",
         " 0:        0x0        0x1        0x2        0x3        0x4",
         "v3: i32 = 0x3 (3)",
         "iadd v15, v16",
