@@ -58,7 +58,7 @@ fn a_debugger_is_told_where_values_are() {
         at_marks += looked.at_marks;
     }
     assert!(found > 500 * count, "only {found} values were available");
-    assert!(at_marks > 50 * count, "only {at_marks} of them at marks");
+    assert!(at_marks > 10 * count, "only {at_marks} of them at marks");
 }
 
 #[test]
