@@ -15,7 +15,7 @@ use crate::vcode::{
     Attachment, AttachmentId, Block, BlockData, Callee, Entry, Guard, SourceLine, SymbolKind,
     SymbolUse, Terminator, VCode,
 };
-use cranelift_codegen::entity::{EntityRef, PrimaryMap};
+use cranelift_codegen::entity::{EntityRef, EntitySet, PrimaryMap};
 use hashbrown::HashMap;
 use std::ops::Range;
 use thiserror::Error;
@@ -65,7 +65,7 @@ pub(super) struct LayoutBuffers {
     ends: Vec<Option<Block>>,
     path: Vec<Block>,
     /// Blocks that stand for others as well.
-    shared: Vec<Block>,
+    shared: EntitySet<Block>,
     traits: Vec<BlockTraits>,
     /// By block of the [`VCode`] its place in the order.
     places: Vec<usize>,
@@ -100,7 +100,7 @@ pub(super) fn layout(
     let order = layout.order(&mut scratch.traits);
     for (i, &block) in order.iter().enumerate() {
         let data = &code.blocks[block];
-        let origin = Some(block).filter(|block| !scratch.shared.contains(block));
+        let origin = Some(block).filter(|block| !scratch.shared.contains(*block));
         scratch.places[block.index()] = out.begin(data, origin);
         if !attachments.is_empty() {
             layout.attached(data.insts.clone(), &attachments, &mut out)?;
@@ -160,7 +160,7 @@ impl LayoutBuffers {
             let is_twin = first != block && place(first) == place(block);
             if is_twin && both.all(|(a, b)| a.inst == b.inst) {
                 twins.insert(block, first);
-                self.shared.push(first);
+                self.shared.insert(first);
             }
         }
         for end in &mut self.threads {

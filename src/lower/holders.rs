@@ -1,8 +1,8 @@
 //! What holds the values of the source: registers that were made for them, or constants.
 //!
 //! Looked at when everything is selected, so nothing is made for their sake. What was folded into its readers has no
-//! holder, but where it is only put together from other values, or a constant is added to one. The same goes for what is
-//! not computed any more since loops were rewritten.
+//! holder, but where it is only put together from other values, or a constant is added to one. The same goes for what
+//! is not computed any more since loops were rewritten.
 
 use super::Lower;
 use super::home::Run;
@@ -73,7 +73,8 @@ impl Lower<'_> {
             .collect()
     }
 
-    /// The words of a value: constants, registers that were made for it, or for its parts where it is only put together.
+    /// The words of a value: constants, registers that were made for it, or for its parts where it is only put
+    /// together.
     fn words_held(&self, value: Value, depth: u32) -> Option<Words> {
         if !self.is_real(value) {
             return None;
@@ -166,10 +167,7 @@ impl Lower<'_> {
             };
             let constant = self.is_real(b).then(|| integer(self.func, b))?;
             addend = addend.wrapping_add(constant?);
-            base = a;
-            if !self.is_real(base) {
-                return None;
-            }
+            base = Some(a).filter(|a| self.is_real(*a))?;
             if let Some(words) = self.words_held(base, DEPTH) {
                 return Some((words, addend));
             }

@@ -173,9 +173,6 @@ impl Lower<'_> {
                 let facts = BlockFacts {
                     divergent: facts.divergent || block.divergent_edge,
                     meeting: Meeting::Together,
-                    ..facts
-                };
-                let facts = BlockFacts {
                     line: self.line_at_end(from),
                     ..facts
                 };

@@ -32,8 +32,8 @@ pub(super) struct DebugSection {
     pub relocations: Vec<Relocation>,
 }
 
-/// The debug information of an object; nothing if it has neither lines nor values. With `addresses`, one for each function, places in
-/// code are final.
+/// The debug information of an object; nothing if it has neither lines nor values. With `addresses`, one for each
+/// function, places in code are final.
 pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec<DebugSection>> {
     let says_nothing = |f: &ObjectFunction| f.lines.is_empty() && f.values.is_empty();
     if object.functions.iter().all(says_nothing) {

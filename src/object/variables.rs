@@ -1,8 +1,8 @@
 //! Values of the source in DWARF: an entry for each, with its type and a location list.
 //!
-//! Registers have numbers of their own (*assigned*): R0 is 0, UR0 is [`UNIFORM`], P0 is [`PREDICATE`]. A value of several
-//! words is put together by pieces. A place in the constant bank of the launch has no address that DWARF could name: the
-//! piece is left open.
+//! Registers have numbers of their own (*assigned*): R0 is 0, UR0 is [`UNIFORM`], P0 is [`PREDICATE`]. A value of
+//! several words is put together by pieces. A place in the constant bank of the launch has no address that DWARF could
+//! name: the piece is left open.
 
 use super::ObjectFunction;
 use crate::abi::STACK_POINTER;

@@ -250,29 +250,20 @@ pub fn allocate(
     let code = assign(code, original.is_some(), options, scratch)?;
     let (mut code, mut report, origin) = finish(code, &scratch.allocation);
     report.fullest = scratch.pressure.fullest;
-    let (Some(original), Some(origin)) = (&original, &origin) else {
-        wide_moves::widen(&mut code, None);
-        return Ok(Allocated {
-            code,
-            report,
-            places: Places::default(),
-        });
-    };
-    if options.verify {
-        check::check(original, &code, origin, options.gpr_limit).map_err(RegallocError::Check)?;
+    let mut places = Places::default();
+    let mut definitions = None;
+    if let (Some(original), Some(origin)) = (&original, &origin) {
+        if options.verify {
+            check::check(original, &code, origin, options.gpr_limit)
+                .map_err(RegallocError::Check)?;
+        }
+        definitions = (!holders.is_empty()).then(|| Definitions::of(original, &code, origin));
     }
-    if holders.is_empty() {
-        wide_moves::widen(&mut code, None);
-        return Ok(Allocated {
-            code,
-            report,
-            places: Places::default(),
-        });
+    wide_moves::widen(&mut code, definitions.as_mut());
+    if let (Some(original), Some(definitions)) = (&original, definitions) {
+        places =
+            locations::find(original, &code, definitions, holders).map_err(RegallocError::Check)?;
     }
-    let mut definitions = Definitions::of(original, &code, origin);
-    wide_moves::widen(&mut code, Some(&mut definitions));
-    let places = locations::find(original, &code, definitions, holders);
-    let places = places.map_err(RegallocError::Check)?;
     Ok(Allocated {
         code,
         report,

@@ -57,7 +57,7 @@ struct Joined {
 }
 
 /// Puts MOV.64 in place of two moves; `definitions` follow, where somebody wants to know.
-pub(super) fn widen(code: &mut VCode<PReg>, mut definitions: Option<&mut Definitions>) {
+pub(super) fn widen(code: &mut VCode<PReg>, definitions: Option<&mut Definitions>) {
     let mut joined = Vec::new();
     for data in code.blocks.values() {
         let insts = &code.insts[data.insts.start as usize..data.insts.end as usize];
@@ -88,21 +88,14 @@ pub(super) fn widen(code: &mut VCode<PReg>, mut definitions: Option<&mut Definit
         return;
     }
     let mut gone = vec![false; code.insts.len()];
-    for Joined {
-        gone: old,
-        place,
-        inst,
-    } in joined
-    {
-        code.insts[place as usize].inst = inst;
-        gone[old as usize] = true;
-        if let Some(definitions) = &mut definitions {
-            definitions.joined(old, place);
-        }
+    for joined in &joined {
+        code.insts[joined.place as usize].inst = joined.inst;
+        gone[joined.gone as usize] = true;
     }
     predicate_reloads::remove(code, &gone);
     if let Some(definitions) = definitions {
-        definitions.removed(&gone);
+        let moved = joined.iter().map(|joined| (joined.gone, joined.place));
+        definitions.moved(moved, &gone);
     }
 }
 

@@ -18,6 +18,7 @@ use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, Block, Entry, Guard, Terminator, VCode};
 use cranelift_codegen::entity::EntityRef;
+use hashbrown::HashSet;
 use smallvec::SmallVec;
 
 /// Turns choices into guards where that saves an instruction.
@@ -42,6 +43,7 @@ pub fn guard_choices(code: VCode<VReg>) -> VCode<VReg> {
         made: vec![None; count],
         entered,
         body: Vec::new(),
+        repurposed: HashSet::new(),
     };
     for block in choices.editor.blocks() {
         choices.block(block);
@@ -49,11 +51,15 @@ pub fn guard_choices(code: VCode<VReg>) -> VCode<VReg> {
     for block in choices.editor.blocks() {
         choices.update_in_place(block);
     }
-    choices.editor.finish()
+    let mut code = choices.editor.finish();
+    code.drop_holders(&choices.repurposed);
+    code
 }
 
 struct Choices {
     editor: Editor<VReg>,
+    /// Registers that have another meaning than before.
+    repurposed: HashSet<VReg>,
     /// How often each register is read, by index.
     uses: Vec<u32>,
     /// The same so far in the block at hand.
@@ -293,7 +299,7 @@ impl Choices {
             negated: !negated,
         };
         self.keep(&mut earlier, guard, x);
-        self.editor.code().drop_holders(|register| register == t);
+        self.repurposed.insert(t);
         let body = self.editor.body(made_in);
         body[last].inst.rename(|u| if u == x { t } else { u });
         body[first] = earlier;

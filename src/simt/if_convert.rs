@@ -66,6 +66,7 @@ pub fn convert_ifs(code: VCode<VReg>, remarks: &mut Remarks) -> VCode<VReg> {
         uses,
         entered,
         met,
+        of_sides: HashSet::new(),
         partial: HashSet::new(),
         settled: HashMap::new(),
         remarks,
@@ -78,7 +79,9 @@ pub fn convert_ifs(code: VCode<VReg>, remarks: &mut Remarks) -> VCode<VReg> {
     for block in conversion.editor.blocks() {
         conversion.gather(block);
     }
-    conversion.editor.finish()
+    let mut code = conversion.editor.finish();
+    code.drop_holders(&conversion.of_sides);
+    code
 }
 
 /// How often each register is read, by index.
@@ -98,6 +101,8 @@ struct Conversion<'a> {
     entered: Vec<usize>,
     /// Number of branches whose lanes meet at each block.
     met: Vec<usize>,
+    /// Registers that a side computes: they are no values of the source where its lanes do not come.
+    of_sides: HashSet<VReg>,
     /// Registers that are written under the guard of a side only.
     partial: HashSet<VReg>,
     /// Registers that keep another one's value wherever they are not written, and that one.
@@ -393,20 +398,15 @@ impl Conversion<'_> {
         both
     }
 
-    /// What a side computes is no value of the source where its lanes do not come.
-    fn drop_holders(&mut self, side: &Side) {
-        let code = self.editor.code();
-        if !code.holders.is_empty() {
-            let made: HashSet<VReg> = (side.body.iter())
-                .flat_map(|(entry, _)| entry.inst.definitions())
-                .collect();
-            code.drop_holders(|register| made.contains(&register));
-        }
-    }
-
     /// Puts the instructions of a side behind those of `block`.
     fn run_before(&mut self, block: Block, side: &Side) {
-        self.drop_holders(side);
+        if !self.editor.code().holders.is_empty() {
+            let made = side
+                .body
+                .iter()
+                .flat_map(|(entry, _)| entry.inst.definitions());
+            self.of_sides.extend(made);
+        }
         let mut combined: SmallVec<[(Guard<VReg>, VReg); 2]> = SmallVec::new();
         for &(mut entry, treatment) in &side.body {
             match treatment {

@@ -2,19 +2,20 @@
 //!
 //! In: code in its final order, where its virtual registers are ([`Places`]), and what the source says ([`Sources`]).
 //! Out: for each value of the source its ranges. One walk over the code: behind each instruction the holders are known
-//! that have a place. Those are shown whose definition dominates, in the source, both the instruction's own block and the
-//! way on from where it is now: whoever runs it comes there, while an instruction may have been moved to where its own
-//! block is not run. Of a value that
-//! was copied with a loop only that copy is shown which the instruction belongs to.
+//! that have a place. Those are shown whose definition dominates, in the source, both the instruction's own block and
+//! the way on from where it is now: whoever runs it comes there, while an instruction may have been moved to where its
+//! own block is not run. Of a value that was copied with a loop only that copy is shown which the instruction belongs
+//! to.
 
 use super::tracking::{Name, Sources, Turn};
 use super::{Location, ValueLocations, ValueRange};
 use crate::linear::Linear;
 use crate::regalloc::locations::{Places, Words};
-use crate::vcode::SourceLine;
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::Block;
+use hashbrown::HashMap;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// The ranges of a function, in numbers of instructions.
 pub(crate) fn ranges(code: &Linear, places: &Places, sources: &Sources) -> Vec<ValueLocations> {
@@ -30,6 +31,7 @@ pub(crate) fn ranges(code: &Linear, places: &Places, sources: &Sources) -> Vec<V
         at: vec![None; places.holders.len()],
         active: Vec::new(),
         open: vec![None; sources.values.len()],
+        opened: Vec::new(),
         found: vec![Vec::new(); sources.values.len()],
     };
     let mut scopes: Vec<Run> = Vec::new();
@@ -79,6 +81,8 @@ struct Walk<'a> {
     is_active: Vec<bool>,
     /// By value of the source, since when it is where.
     open: Vec<Option<(u32, Location)>>,
+    /// Values that are open, and perhaps others.
+    opened: Vec<u32>,
     /// By value of the source.
     found: Vec<Vec<ValueRange>>,
 }
@@ -99,7 +103,7 @@ impl Walk<'_> {
             self.at[*holder as usize] = Some(words.clone());
             self.activate(*holder);
         }
-        let end = self.sources.place(line(code.line(block)));
+        let end = self.sources.place(code.line(block).0);
         let body = code.body(block);
         let changes = &self.places.changes;
         let mut next = changes.partition_point(|(index, ..)| *index < body.start);
@@ -107,7 +111,7 @@ impl Walk<'_> {
         let mut changed: Vec<u32> = Vec::new();
         for ((entry, position), number) in code.insts(block).zip(positions).zip(0..) {
             let position = position as u32;
-            let own = self.sources.place(line(entry.line));
+            let own = self.sources.place(entry.line.0);
             let here = end.map(|end| Scope {
                 end: end.block,
                 own: own.map(|own| (own.block, own.turn)),
@@ -145,12 +149,12 @@ impl Walk<'_> {
 
     /// Another block of the source begins.
     fn enter(&mut self, here: Option<Scope>, position: u32) {
+        let mut values = self.open_values();
         let (at, is_active) = (&self.at, &mut self.is_active);
         self.active.retain(|holder| {
             is_active[*holder as usize] = at[*holder as usize].is_some();
             is_active[*holder as usize]
         });
-        let mut values = self.open_values();
         let holders = &self.places.holders;
         values.extend(
             self.active
@@ -178,11 +182,13 @@ impl Walk<'_> {
             .next()
     }
 
-    fn open_values(&self) -> Vec<u32> {
-        let open = self.open.iter().enumerate();
-        open.filter(|(_, open)| open.is_some())
-            .map(|(value, _)| value as u32)
-            .collect()
+    /// The values that are open, each once, in order.
+    fn open_values(&mut self) -> Vec<u32> {
+        let open = &self.open;
+        self.opened.retain(|value| open[*value as usize].is_some());
+        self.opened.sort_unstable();
+        self.opened.dedup();
+        self.opened.clone()
     }
 
     /// Holders have changed.
@@ -228,6 +234,9 @@ impl Walk<'_> {
                 });
             }
         }
+        if location.is_some() {
+            self.opened.push(value);
+        }
         *open = location.map(|location| (position, location));
     }
 
@@ -239,31 +248,42 @@ impl Walk<'_> {
 
     /// Adds values that are always the same, where nothing else is known of them.
     fn constants(&mut self, scopes: &[Run]) {
+        // Where names are seen is the same for all of one block and turn.
+        let mut seen: HashMap<(Block, Turn), Vec<Range<u32>>> = HashMap::new();
         for holder in &self.places.holders {
-            let Some(location) = holder.held.always() else {
+            let (Some(location), name) = (holder.held.always(), &holder.name) else {
                 continue;
             };
-            let mut more: Vec<ValueRange> = Vec::new();
-            for run in scopes
-                .iter()
-                .filter(|run| self.is_visible(&holder.name, &run.scope))
-            {
-                match more.last_mut().filter(|last| last.end == run.start) {
-                    Some(last) => last.end = run.end,
-                    None => more.push(ValueRange {
-                        start: run.start,
-                        end: run.end,
-                        location: location.clone(),
-                    }),
-                }
-            }
-            add_where_free(&mut self.found[holder.name.value as usize], more);
+            let ranges = seen
+                .entry((name.block, name.turn))
+                .or_insert_with(|| self.visible(name, scopes));
+            let more = ranges.iter().map(|range| ValueRange {
+                start: range.start,
+                end: range.end,
+                location: location.clone(),
+            });
+            add_where_free(&mut self.found[name.value as usize], more);
         }
+    }
+
+    /// Where a name is seen.
+    fn visible(&self, name: &Name, scopes: &[Run]) -> Vec<Range<u32>> {
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        for run in scopes
+            .iter()
+            .filter(|run| self.is_visible(name, &run.scope))
+        {
+            match ranges.last_mut().filter(|last| last.end == run.start) {
+                Some(last) => last.end = run.end,
+                None => ranges.push(run.start..run.end),
+            }
+        }
+        ranges
     }
 }
 
 /// Adds ranges where there are none yet.
-fn add_where_free(ranges: &mut Vec<ValueRange>, more: Vec<ValueRange>) {
+fn add_where_free(ranges: &mut Vec<ValueRange>, more: impl Iterator<Item = ValueRange>) {
     let mut free = Vec::new();
     for range in more {
         let mut start = range.start;
@@ -287,10 +307,6 @@ fn add_where_free(ranges: &mut Vec<ValueRange>, more: Vec<ValueRange>) {
     }
     ranges.extend(free);
     ranges.sort_by_key(|range| range.start);
-}
-
-fn line(line: SourceLine) -> u32 {
-    line.0
 }
 
 /// Moves ranges to where their instructions went: `places` has for each instruction its new number.

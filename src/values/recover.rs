@@ -9,7 +9,7 @@
 //! Equal means: for the same operands, so in the same turn of every loop around. Whether it is computed where somebody
 //! looks is asked later, of the code.
 
-use super::tracking::{Names, add_names, original};
+use super::tracking::{Names, add_names, defining_block, original};
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{
     Function, InstructionData, Opcode, Type, Value, ValueDef, ValueListPool,
@@ -25,13 +25,10 @@ const NONE: u32 = u32::MAX;
 /// Gives the names of values that are not computed any more to equal ones that are.
 pub(super) fn recover(func: &Function, names: &mut SecondaryMap<Value, Names>) {
     let values = || (0..func.dfg.num_values()).map(Value::new);
-    let stands = |value: Value| match func.dfg.value_def(value) {
-        ValueDef::Result(inst, _) => func.layout.inst_block(inst).is_some(),
-        ValueDef::Param(block, _) => func.layout.is_block_inserted(block),
-        ValueDef::Union(..) => false,
-    };
     let is_lost = |value: &Value| {
-        !names[*value].is_empty() && func.dfg.value_is_real(*value) && !stands(*value)
+        !names[*value].is_empty()
+            && func.dfg.value_is_real(*value)
+            && defining_block(func, *value).is_none()
     };
     let lost: Vec<Value> = values().filter(is_lost).collect();
     if lost.is_empty() {

@@ -23,7 +23,7 @@ use cranelift_codegen::ir::{
 };
 use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::cell::{Cell, RefCell};
+use std::cell::{Ref, RefCell};
 
 /// A turn of copied loops: the pairs of copied loop and copy around an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,6 +75,8 @@ pub struct Sources {
     copied: HashMap<SourcePlace, u32>,
     turns: Vec<TurnOf>,
     known_turns: HashMap<TurnOf, Turn>,
+    /// Loops that were copied.
+    loops: u32,
     /// By block of the source, the copied loops that it was a part of.
     copied_loops: SecondaryMap<Block, SmallVec<[u32; 1]>>,
     /// By block of the source, its interval in the preorder of the dominator tree; empty for those out of reach.
@@ -185,8 +187,6 @@ struct Tables {
 #[derive(Debug, Default)]
 pub struct Tracking {
     tables: Option<Box<RefCell<Tables>>>,
-    /// Loops that were copied.
-    groups: Cell<u32>,
 }
 
 impl Tracking {
@@ -244,7 +244,6 @@ impl Tracking {
             }
         }
         self.tables = Some(Box::new(RefCell::new(Tables { sources, names })));
-        self.groups.set(0);
         self.resolve_names(func);
     }
 
@@ -254,11 +253,9 @@ impl Tracking {
     }
 
     /// What the source says, if values are followed.
-    pub fn sources(&self) -> Option<std::cell::Ref<'_, Sources>> {
+    pub fn sources(&self) -> Option<Ref<'_, Sources>> {
         let tables = self.tables.as_ref()?;
-        Some(std::cell::Ref::map(tables.borrow(), |tables| {
-            &tables.sources
-        }))
+        Some(Ref::map(tables.borrow(), |tables| &tables.sources))
     }
 
     /// Whether values are followed.
@@ -304,13 +301,7 @@ impl Tracking {
         let Some(tables) = &self.tables else { return };
         let names = &mut tables.borrow_mut().names;
         for value in (0..func.dfg.num_values()).map(Value::new) {
-            let stands = func.dfg.value_is_real(value)
-                && match func.dfg.value_def(value) {
-                    ValueDef::Result(inst, _) => func.layout.inst_block(inst).is_some(),
-                    ValueDef::Param(block, _) => func.layout.is_block_inserted(block),
-                    ValueDef::Union(..) => false,
-                };
-            if !stands {
+            if defining_block(func, value).is_none() {
                 names[value].clear();
             }
         }
@@ -318,15 +309,16 @@ impl Tracking {
 
     /// A loop of these blocks that is about to be copied. What it reads and does not compute is the same in all turns.
     pub fn copies(&self, func: &Function, body: &[Block]) -> Copies<'_> {
-        self.groups.set(self.groups.get() + 1);
-        let copies = Copies {
+        let mut copies = Copies {
             tracking: self,
-            group: self.groups.get(),
+            group: 0,
             index: 0,
             names: true,
         };
         if let Some(tables) = &self.tables {
             let Tables { sources, names } = &mut *tables.borrow_mut();
+            sources.loops += 1;
+            copies.group = sources.loops;
             let insts = || {
                 body.iter()
                     .flat_map(|block| func.layout.block_insts(*block))
@@ -339,13 +331,8 @@ impl Tracking {
                     }
                 }
             }
-            let is_inside = |value: Value| match func.dfg.value_def(value) {
-                ValueDef::Result(inst, _) => func
-                    .layout
-                    .inst_block(inst)
-                    .is_some_and(|block| body.contains(&block)),
-                ValueDef::Param(block, _) => body.contains(&block),
-                ValueDef::Union(..) => false,
+            let is_inside = |value: Value| {
+                defining_block(func, value).is_some_and(|block| body.contains(&block))
             };
             for value in insts().flat_map(|inst| func.dfg.inst_values(inst)) {
                 if !names[value].is_empty() && !is_inside(value) {
@@ -358,9 +345,9 @@ impl Tracking {
         copies
     }
 
-    /// Looks over the function that is to be lowered. An instruction may stand where its own block is not run: constants
-    /// and what was hoisted have the number of where they came from. They belong to the block that they stand in, which
-    /// is that of its end, and to no turn that is known.
+    /// Looks over the function that is to be lowered. An instruction may stand where its own block is not run:
+    /// constants and what was hoisted have the number of where they came from. They belong to the block that they stand
+    /// in, which is that of its end, and to no turn that is known.
     pub fn settle(&self, func: &mut Function) {
         let Some(tables) = &self.tables else { return };
         let sources = &mut tables.borrow_mut().sources;
@@ -395,6 +382,16 @@ impl Tracking {
         if let Some(tables) = &self.tables {
             super::recover::recover(func, &mut tables.borrow_mut().names);
         }
+    }
+}
+
+/// The block in which a value is defined; none of an alias, of a union, and of what is not computed any more.
+pub(super) fn defining_block(func: &Function, value: Value) -> Option<Block> {
+    let is_real = func.dfg.value_is_real(value);
+    match is_real.then(|| func.dfg.value_def(value))? {
+        ValueDef::Result(inst, _) => func.layout.inst_block(inst),
+        ValueDef::Param(block, _) => Some(block).filter(|b| func.layout.is_block_inserted(*b)),
+        ValueDef::Union(..) => None,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::isa::{Inst, PReg, Register, Role, VReg};
 use crate::values::Holder;
 use cranelift_codegen::entity::{PrimaryMap, entity_impl};
 use cranelift_codegen::ir;
+use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -583,9 +584,12 @@ impl<R: Register> Iterator for Uses<'_, R> {
 }
 
 impl VCode<VReg> {
-    /// Says that a register has another meaning than before: it holds no value of the source any more.
-    pub(crate) fn drop_holders(&mut self, of: impl Fn(VReg) -> bool) {
-        (self.holders).retain(|holder| !holder.held.registers().into_iter().any(&of));
+    /// Says that registers have another meaning than before: they hold no values of the source any more.
+    pub(crate) fn drop_holders(&mut self, of: &HashSet<VReg>) {
+        if !of.is_empty() {
+            let is_one = |register: VReg| of.contains(&register);
+            (self.holders).retain(|holder| !holder.held.registers().into_iter().any(is_one));
+        }
     }
 
     /// A new virtual register.

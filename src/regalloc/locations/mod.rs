@@ -84,22 +84,20 @@ impl Definitions {
         Definitions(found)
     }
 
-    /// Instruction `gone` is done by `place`.
-    pub fn joined(&mut self, gone: u32, place: u32) {
-        let moved = self.0.iter_mut().filter(|found| found.index == gone);
-        moved.for_each(|found| found.index = place);
-    }
-
-    /// Instructions are left out.
-    pub fn removed(&mut self, gone: &[bool]) {
-        let mut before = 0;
-        let places: Vec<u32> = (gone.iter())
+    /// Instructions are done by others, each first one of `moved` by the second; then those that are `gone` are left
+    /// out.
+    pub fn moved(&mut self, moved: impl Iterator<Item = (u32, u32)>, gone: &[bool]) {
+        let mut left = 0;
+        let mut places: Vec<u32> = (gone.iter())
             .map(|gone| {
-                let place = before;
-                before += u32::from(!gone);
+                let place = left;
+                left += u32::from(!gone);
                 place
             })
             .collect();
+        for (from, to) in moved {
+            places[from as usize] = places[to as usize];
+        }
         for found in &mut self.0 {
             found.index = places[found.index as usize];
         }

@@ -88,16 +88,25 @@ impl State {
 
     /// What is known at the end of an edge on which these arguments become these parameters.
     pub fn passed(&self, arguments: &[(u32, u32)]) -> Snapshot {
-        let is_param = |number: u32| arguments.iter().any(|(param, _)| *param == number);
+        let mut params: SmallVec<[u32; 8]> = arguments.iter().map(|(param, _)| *param).collect();
+        params.sort_unstable();
+        let mut by_argument: SmallVec<[(u32, u32); 8]> = arguments
+            .iter()
+            .map(|(param, arg)| (*arg, *param))
+            .collect();
+        by_argument.sort_unstable();
         let mut pairs = Vec::new();
         for place in self.occupied() {
-            let held = &self.held[place.index()];
-            let stays = held
-                .iter()
-                .filter(|number| arguments.is_empty() || !is_param(**number));
-            pairs.extend(stays.map(|number| (place, *number)));
-            let passed = arguments.iter().filter(|(_, arg)| held.contains(arg));
-            pairs.extend(passed.map(|(param, _)| (place, *param)));
+            for &number in &self.held[place.index()] {
+                if params.binary_search(&number).is_err() {
+                    pairs.push((place, number));
+                }
+                let first = by_argument.partition_point(|(arg, _)| *arg < number);
+                let passed = by_argument[first..]
+                    .iter()
+                    .take_while(|(arg, _)| *arg == number);
+                pairs.extend(passed.map(|(_, param)| (place, *param)));
+            }
         }
         pairs.sort_unstable();
         pairs.dedup();

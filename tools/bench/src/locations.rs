@@ -1,8 +1,8 @@
 //! How much of the source a debugger can show: at each instruction with which a line of the source begins, where a
 //! debugger stops, of the values that are alive in the source before that line, the share that has a location.
 //!
-//! Alive is what the CLIF reads later, by a backward data flow over it, constants apart: what the compiler makes of them
-//! is not asked. Carried are those that are parameters of blocks, or alive from one block to another: what a front
+//! Alive is what the CLIF reads later, by a backward data flow over it, constants apart: what the compiler makes of
+//! them is not asked. Carried are those that are parameters of blocks, or alive from one block to another: what a front
 //! end's variables become, where others are parts of an expression.
 
 use crate::corpus::Source;

@@ -85,7 +85,8 @@ fn script(name: &str, numbers: u32, text: &str) -> (String, bool) {
 #[test]
 fn a_script_stops_looks_and_goes_back() {
     let text = format!(
-        "break {ADDITION} if v3 == 3 # only lane 3\ncontinue\nprint R0\nprint v3\nlanes v3\nvalues\nlanes P0\nwarps\nwatch shared 12 4\ncontinue\n\
+        "break {ADDITION} if v3 == 3 # only lane 3\ncontinue\nprint R0\nprint v3\nlanes v3\nvalues\nlanes P0\n\
+         warps\nwatch shared 12 4\ncontinue\n\
          rcontinue\ndelete 1\ndelete 2\ncontinue\n"
     );
     let (told, ended_well) = script("debug_script", 64, &text);

@@ -66,7 +66,7 @@ fn wrong_locations_are_found() {
     for mistake in Mistake::ALL {
         // Few registers, so that values move.
         let finds = |level: &str, seed: u64| {
-            let settings = [level, "regs=24", "value_locations=true"].map(str::to_owned);
+            let settings = [level, "regs=24"].map(str::to_owned);
             let found = locations::finds(&generate::kernel(seed), &settings, mistake);
             found.unwrap_or_else(|(kind, message)| panic!("seed {seed}: {kind:?}: {message}"))
         };

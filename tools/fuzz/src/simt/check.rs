@@ -215,14 +215,19 @@ pub(super) fn run_text(
 pub(super) type Found<T> = Result<T, (Kind, String)>;
 
 pub(super) fn compile(text: &str, settings: &[String]) -> Found<Code> {
+    let code = Compiler::new(options(settings)?).compile_clif(text);
+    code.map_err(|errors| (Kind::Compile, errors.to_string()))
+}
+
+/// What settings mean.
+pub(super) fn options(settings: &[String]) -> Found<Options> {
     let mut options = Options::default();
     for setting in settings {
         options
             .set(setting)
             .map_err(|error| (Kind::Compile, error.to_string()))?;
     }
-    let code = Compiler::new(options).compile_clif(text);
-    code.map_err(|errors| (Kind::Compile, errors.to_string()))
+    Ok(options)
 }
 
 /// A device for a mode, whose warps may issue so many instructions.

@@ -5,10 +5,12 @@
 //! settings that are tested, with the marks only, and stops before them: what a debugger is told there has to be what
 //! was written down the same time.
 
-use super::super::check::{BUDGET, Found, Kind, Memory, Mode, device};
-use super::super::emit;
+use super::super::check::{Found, Kind};
 use super::super::kernel::Kernel;
-use super::{LANES, Mistake, add_memory, bits_of, fails, tainted};
+use super::instrument::{add_memory, bits_of, tainted};
+use super::{
+    LANES, Mistake, compile_file, compile_plainly, fails, function, launched, left, parsed,
+};
 use crate::random::Random;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -17,9 +19,8 @@ use cranelift_codegen::ir::{
     AtomicRmwOp, Block, Function, Inst, InstBuilder, MemFlagsData, SourceLoc, Value, ValueDef,
     types,
 };
-use cranelift_thisgpu::compile::{Code, Compiler, SourceFile};
-use cranelift_thisgpu::driver::DevicePointer;
-use cranelift_thisgpu::settings::{OptLevel, Options};
+use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::debug::{Breakpoint, Operand, Place, Session, Space, Stop, Thread};
 use cranelift_thisgpu::values::SourceValue;
 
@@ -148,18 +149,9 @@ fn stride(values: usize) -> usize {
 
 /// The text's file with marks.
 fn with_marks(text: &str, marks: &Marks, values: &[Value], writes: bool) -> Found<SourceFile> {
-    let mut file = SourceFile::parse("kernel", text).map_err(|e| (Kind::Compile, e.to_string()))?;
-    for function in &mut file.functions {
-        if function.name() == emit::NAME {
-            marks.put(&mut function.func, values, writes);
-        }
-    }
+    let mut file = parsed(text)?;
+    marks.put(function(&mut file)?, values, writes);
     Ok(file)
-}
-
-fn compile(file: &SourceFile, options: Options) -> Found<Code> {
-    let code = Compiler::new(options).file(file);
-    code.map_err(|errors| (Kind::Compile, errors.to_string()))
 }
 
 /// Compares values at marks; how many were shown there.
@@ -170,81 +162,47 @@ pub(super) fn check(
     kernel: &Kernel,
     text: &str,
     values: &[Value],
-    settings: &[String],
+    options: &Options,
     mistake: Option<Mistake>,
     random: &mut Random,
 ) -> Found<u64> {
-    let file = SourceFile::parse("kernel", text).map_err(|e| (Kind::Compile, e.to_string()))?;
-    let source = file
-        .functions
-        .iter()
-        .find(|function| function.name() == emit::NAME);
-    let source = source.ok_or((Kind::Compile, "there is no kernel".to_owned()))?;
+    let mut file = parsed(text)?;
+    let source = function(&mut file)?;
     // Where the way of a thread depends on others, marks cannot be counted.
-    if has_tainted_branch(&source.func) {
+    if has_tainted_branch(source) {
         return Ok(0);
     }
-    let marks = Marks::of(&source.func, values, random);
-    let plain = Options {
-        opt_level: OptLevel::None,
-        ..Options::default()
-    };
-    let written = compile(&with_marks(text, &marks, values, true)?, plain)?;
+    let marks = Marks::of(source, values, random);
     let words = kernel.all_threads() as usize * stride(values.len()) / 8;
-    let written = {
-        let device = device(Mode::Functional, BUDGET);
-        let module = device.load(&written).map_err(|e| fails(&e))?;
-        let memory = Memory::new(&device, kernel).map_err(|e| fails(&e))?;
-        let places = device.upload(&vec![0u64; words]).map_err(|e| fails(&e))?;
-        let entry = module.kernel(emit::NAME).map_err(|e| fails(&e))?;
-        let launch = memory
-            .launch(&entry, kernel)
-            .arg(DevicePointer(places.address()));
-        let report = launch.run_to_report().map_err(|e| fails(&e))?;
-        if let Some(fault) = report.fault {
-            return Err((Kind::Fault, format!("with marks that write: {fault}")));
-        }
-        places.read::<u64>().map_err(|e| fails(&e))?
-    };
-    let mut options = Options::default();
-    for setting in settings {
-        options
-            .set(setting)
-            .map_err(|error| (Kind::Compile, error.to_string()))?;
-    }
-    let mut object = compile(&with_marks(text, &marks, values, false)?, options)?.into_object();
+    let writing = compile_plainly(&with_marks(text, &marks, values, true)?)?;
+    let written = left(kernel, &writing, words)?;
+    let mut object = compile_file(&with_marks(text, &marks, values, false)?, options.clone())?;
     if let Some(mistake) = mistake {
         mistake.plant(&mut object);
     }
-    let device = device(Mode::Functional, BUDGET);
-    let module = device.load(&object).map_err(|e| fails(&e))?;
-    let memory = Memory::new(&device, kernel).map_err(|e| fails(&e))?;
-    let places = device.upload(&vec![0u64; words]).map_err(|e| fails(&e))?;
-    let entry = module.kernel(emit::NAME).map_err(|e| fails(&e))?;
-    let launch = memory
-        .launch(&entry, kernel)
-        .arg(DevicePointer(places.address()));
-    let mut session = launch.debug().map_err(|e| fails(&e))?;
-    for mark in 0..marks.blocks.len() as u32 {
-        // A mark that is never come to may have no code.
-        let place = Place::Line {
-            file: None,
-            line: LINE + mark,
+    launched(kernel, &object, words, |launch, memory| {
+        let mut session = launch.debug().map_err(|e| fails(&e))?;
+        for mark in 0..marks.blocks.len() as u32 {
+            // A mark that is never come to may have no code.
+            let place = Place::Line {
+                file: None,
+                line: LINE + mark,
+            };
+            let _ = session.add_breakpoint(Breakpoint::at(place));
+        }
+        let looker = Looker {
+            kernel,
+            marks: &marks,
+            values,
+            written: &written,
+            memory: memory.address(),
         };
-        let _ = session.add_breakpoint(Breakpoint::at(place));
-    }
-    let looker = Looker {
-        kernel,
-        marks: &marks,
-        values,
-        written: &written,
-        memory: places.address(),
-    };
-    looker.look(&mut session)
+        looker.look(&mut session)
+    })
 }
 
-/// Whether a lane counts where it is: others of its line may stand far before it, and those of a short side
-/// whose guard is false do not come to the mark.
+/// Whether a lane counts where it is: others of its line may stand far before it, and those of a short side whose guard
+/// is false do not come to the mark.
 fn runs(session: &Session, thread: Thread, pc: u32) -> bool {
     let code = session.disassemble(pc, 1);
     let text = code.first().map_or("", |(_, text)| text);
