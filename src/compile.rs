@@ -45,6 +45,7 @@ use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
 use crate::settings::Options;
 use crate::values;
+use crate::variables::{self, Assignment, Variables};
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, report, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, Signature, UserExternalName};
@@ -122,6 +123,7 @@ pub struct Compiler {
     #[cfg(feature = "cache")]
     cache: Option<Arc<Cache>>,
     locations: Option<Arc<Locations>>,
+    variables: Option<Arc<Variables>>,
     /// Whether the verifier has seen the functions already.
     verified: bool,
 }
@@ -199,6 +201,11 @@ impl Compiler {
     /// a text lines of its file.
     pub fn set_locations(&mut self, locations: Option<Arc<Locations>>) {
         self.locations = locations;
+    }
+
+    /// Says what variables of the front end are in what is compiled from now on, where `value_locations` is set.
+    pub fn set_variables(&mut self, variables: Option<Arc<Variables>>) {
+        self.variables = variables;
     }
 
     /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
@@ -408,6 +415,7 @@ impl Compiler {
             Err(Halt::Failed(errors)) => return Err(errors.located(&locations)),
         };
         compiled.locate(&locations);
+        compiled.variables.clone_from(&self.variables);
         Ok(Some(compiled))
     }
 
@@ -430,7 +438,8 @@ impl Compiler {
             skip,
             #[cfg(feature = "cache")]
                 cache: _,
-            locations: _,
+            locations,
+            variables,
             verified,
         } = self;
         let name = input.name;
@@ -442,6 +451,9 @@ impl Compiler {
             verified: *verified,
             skip,
             stop_after: watch.last,
+            assignments: variables
+                .as_ref()
+                .map_or(&[], |variables| variables.assignments(name)),
         };
         let prepared = prepare(input, summaries, options, &given, preparer, watch)?;
         let mut remarks = std::mem::take(&mut preparer.remarks);
@@ -485,6 +497,9 @@ impl Compiler {
             let mut code = code.map_err(|error| watch::internal(name, error.to_string()))?;
             if let Some(sources) = preparer.tracking.sources() {
                 code.values = values::ranges::ranges(&code, &places, &sources);
+                if let (Some(locations), Some(variables)) = (locations, variables) {
+                    code.scopes = variables::scopes::scopes(&code, &sources, locations, variables);
+                }
             }
             Ok(code)
         })?;
@@ -514,6 +529,7 @@ impl Compiler {
             remarks: remarks.finish(name),
             cycles,
             locations: None,
+            variables: None,
         })
     }
 }
@@ -544,6 +560,7 @@ struct PassSelection<'a> {
     verified: bool,
     skip: &'a [Pass],
     stop_after: Option<Pass>,
+    assignments: &'a [Assignment],
 }
 
 /// What `take` makes of the options of the passes on CLIF.
@@ -562,5 +579,6 @@ fn with_options<T>(
         verified: given.verified,
         skip: given.skip,
         stop_after: given.stop_after,
+        assignments: given.assignments,
     })
 }

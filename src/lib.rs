@@ -110,6 +110,7 @@ mod uniform;
 #[cfg(feature = "unstable")]
 pub mod unstable;
 pub mod values;
+pub mod variables;
 mod vcode;
 mod warning;
 

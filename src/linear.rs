@@ -7,6 +7,7 @@ use crate::analysis::graph::Graph;
 use crate::isa::table::Effects;
 use crate::isa::{PInst, PReg};
 use crate::values::{self, ValueLocations};
+use crate::variables::ScopeLocations;
 use crate::vcode::print::origin;
 use crate::vcode::{AttachmentId, Block, Entry, Frame, FunctionKind, SourceLine, SymbolUse};
 use cranelift_codegen::entity::PrimaryMap;
@@ -35,6 +36,8 @@ pub struct Linear {
     pub(crate) blocks: Vec<LinearBlock>,
     /// Where values of the source are, if somebody wants to know; in numbers of instructions.
     pub(crate) values: Vec<ValueLocations>,
+    /// Where variables of the source are, in the same way.
+    pub(crate) scopes: Vec<ScopeLocations>,
 }
 
 /// A run of instructions that is entered at its start only: its parts of the instructions.
@@ -261,7 +264,15 @@ impl Linear {
     /// where the old ones are among them.
     pub fn replace_insts(&mut self, insts: Vec<Entry<PReg>>, lens: &[u32], places: &[u32]) {
         self.insts = insts;
-        values::ranges::moved(&mut self.values, places);
+        // Behind the instruction before: what was put in between belongs to what follows.
+        let to = |position: u32| match position.checked_sub(1) {
+            Some(before) => places[before as usize] + 1,
+            None => 0,
+        };
+        values::ranges::moved(&mut self.values, to);
+        for scope in &mut self.scopes {
+            scope.move_ranges(to);
+        }
         let mut start = 0;
         for (block, len) in self.blocks.iter_mut().zip(lens) {
             *block = LinearBlock {

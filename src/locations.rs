@@ -41,7 +41,9 @@ pub struct Locations {
     files: Vec<String>,
     /// The place of each number, from 1; none where the numbers are lines.
     places: Option<Vec<Location>>,
-    numbers: HashMap<Location, u32>,
+    /// The scope of each number that is in one.
+    scopes: Vec<u32>,
+    numbers: HashMap<(Location, u32), u32>,
     /// Calls that were inlined.
     calls: Vec<Location>,
     call_numbers: HashMap<Location, u32>,
@@ -98,18 +100,40 @@ impl Locations {
 
     /// As [`Locations::add`], for a place in a function that was inlined at a call ([`Locations::call`]).
     pub fn add_inlined(&mut self, file: u32, line: u32, column: u32, call: u32) -> SourceLoc {
-        let place = Location {
-            file,
-            line,
-            column,
-            inlined: call,
-        };
+        let inlined = call;
+        self.add_scoped(
+            Location {
+                file,
+                line,
+                column,
+                inlined,
+            },
+            0,
+        )
+    }
+
+    /// As [`Locations::add_inlined`], for a place in a scope of the front end's variables
+    /// ([`Variables::add_scope`](crate::variables::Variables::add_scope)); 0 is none.
+    pub fn add_scoped(&mut self, place: Location, scope: u32) -> SourceLoc {
         let places = self.places.get_or_insert_default();
-        let number = *self.numbers.entry(place).or_insert_with(|| {
+        let number = *self.numbers.entry((place, scope)).or_insert_with(|| {
             places.push(place);
+            if scope != 0 {
+                self.scopes.resize(places.len() - 1, 0);
+                self.scopes.push(scope);
+            }
             places.len() as u32
         });
         SourceLoc::new(number)
+    }
+
+    /// The scope of a number; 0 if it is in none.
+    pub fn scope(&self, number: u32) -> u32 {
+        let index = (number as usize).checked_sub(1);
+        index
+            .and_then(|index| self.scopes.get(index))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// The place of a number; unknown for 0 and for numbers that the table does not have.
@@ -132,6 +156,7 @@ impl Locations {
         Self {
             files: self.files.clone(),
             places: Some(numbers.map(|number| self.resolve(number)).collect()),
+            scopes: Vec::new(),
             numbers: HashMap::new(),
             calls: self.calls.clone(),
             call_numbers: HashMap::new(),

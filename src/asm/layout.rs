@@ -122,6 +122,7 @@ fn finish(
         redzones: function.redzones.clone(),
         // Assembly text has no values.
         values: Vec::new(),
+        scopes: Vec::new(),
     }
 }
 

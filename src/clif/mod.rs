@@ -38,6 +38,7 @@ use crate::passes::Pass;
 use crate::remarks::Remarks;
 use crate::settings::Options as Settings;
 use crate::values::tracking::Tracking;
+use crate::variables::Assignment;
 use contents::Contents;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -66,6 +67,8 @@ pub struct Options<'a> {
     pub skip: &'a [Pass],
     /// The pass after which preparation ends, if not after all.
     pub stop_after: Option<Pass>,
+    /// What the front end assigns to its variables.
+    pub assignments: &'a [Assignment],
 }
 
 impl Options<'_> {
@@ -78,6 +81,7 @@ impl Options<'_> {
         verified: false,
         skip: &[],
         stop_after: None,
+        assignments: &[],
     };
 }
 

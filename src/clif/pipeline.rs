@@ -439,7 +439,8 @@ fn check(state: &mut State) -> Result<bool, Errors> {
     }
     state.tracking.end();
     if state.options.settings.value_locations {
-        state.tracking.begin(&mut state.context.func);
+        let assignments = state.options.assignments;
+        state.tracking.begin(&mut state.context.func, assignments);
     }
     Ok(false)
 }

@@ -13,6 +13,7 @@ use crate::object::{
     Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
 };
 use crate::settings::Options;
+use crate::variables::Variables;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -56,10 +57,12 @@ impl Unit {
             data: self.data,
             ..Object::default()
         };
+        let mut types = TypeTables::default();
         for compiled in self.functions {
             let Compiled {
-                code,
+                mut code,
                 linkage,
+                variables,
                 remarks: found,
                 cycles: model,
                 locations,
@@ -67,7 +70,17 @@ impl Unit {
             } = compiled;
             remarks.extend(found);
             cycles.extend(model);
-            let lines = lines(&code, &locations.unwrap_or_default(), &mut object);
+            let locations = locations.unwrap_or_default();
+            let lines = lines(&code, &locations, &mut object);
+            if let Some(variables) = variables.filter(|_| !code.scopes.is_empty()) {
+                let first = types.add(&variables, &mut object);
+                for scope in &mut code.scopes {
+                    scope.renumber(
+                        |ty| ty.saturating_add(first),
+                        |call| in_object(call, &locations, &mut object),
+                    );
+                }
+            }
             object.functions.push(ObjectFunction {
                 lines,
                 ..function(code, linkage)
@@ -230,6 +243,7 @@ fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
         lines: Vec::new(),
         redzones: code.redzones,
         values: code.values,
+        scopes: code.scopes,
         name: code.name,
         linkage,
         words: code.words,
@@ -273,6 +287,39 @@ fn lines(code: &emit::Code, locations: &Locations, object: &mut Object) -> Vec<L
         }
     }
     lines
+}
+
+/// Front ends' tables of types that are in the object.
+#[derive(Default)]
+struct TypeTables(Vec<(Arc<Variables>, u32)>);
+
+impl TypeTables {
+    /// The number of a table's first type in the object.
+    fn add(&mut self, variables: &Arc<Variables>, object: &mut Object) -> u32 {
+        // Most often there is one table.
+        let known = self.0.iter().find(|(of, _)| Arc::ptr_eq(of, variables));
+        if let Some((_, first)) = known {
+            return *first;
+        }
+        let first = object.types.len() as u32;
+        object
+            .types
+            .extend(variables.types().iter().cloned().map(|mut ty| {
+                ty.renumber(|ty| ty.saturating_add(first));
+                ty
+            }));
+        self.0.push((variables.clone(), first));
+        first
+    }
+}
+
+/// Gives a place that stands for itself the number that its file has in the object.
+fn in_object(place: &mut Location, locations: &Locations, object: &mut Object) {
+    let file = locations
+        .file_name(place.file)
+        .map(|name| object.file_number(name));
+    place.file = file.unwrap_or(0);
+    place.inlined = 0;
 }
 
 /// What the object says of a kernel.

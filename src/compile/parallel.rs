@@ -115,6 +115,7 @@ impl Compiler {
                 .filter_map(|thread| {
                     let mut compiler = Compiler::new(self.options.clone());
                     compiler.set_locations(self.locations.clone());
+                    compiler.set_variables(self.variables.clone());
                     compiler.verified = self.verified;
                     #[cfg(feature = "cache")]
                     compiler.use_cache(self.cache.clone());

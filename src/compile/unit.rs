@@ -10,6 +10,7 @@ use crate::locations::Locations;
 use crate::object::{DataObject, Linkage};
 use crate::remarks::Remark;
 use crate::report::model::FunctionCycles;
+use crate::variables::Variables;
 use crate::vcode::{KernelInfo, SymbolKind};
 use cranelift_codegen::ir;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub(super) struct Compiled {
     /// What the numbers of its lines stand for; none before that is settled.
     #[serde(skip)]
     pub locations: Option<Arc<Locations>>,
+    /// What the types of its variables are.
+    #[serde(skip)]
+    pub variables: Option<Arc<Variables>>,
 }
 
 impl Compiled {

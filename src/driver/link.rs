@@ -34,6 +34,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         constants: object.constants.clone(),
         files: object.files.clone(),
         calls: object.calls.clone(),
+        types: object.types.clone(),
         words: vec![NOT_AN_INSTRUCTION],
         ..Image::default()
     };
@@ -45,6 +46,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
             address,
             redzones: function.redzones.clone(),
             values: function.values.clone(),
+            scopes: function.scopes.clone(),
         });
         image.lines.extend(function.lines.iter().map(|l| Line {
             address: address.saturating_add(l.offset),

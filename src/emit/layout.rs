@@ -116,6 +116,7 @@ pub(super) fn layout(
         kind: code.kind,
         frame: code.frame,
         values: Vec::new(),
+        scopes: Vec::new(),
     })
 }
 

@@ -21,7 +21,8 @@ use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Illegal, PInst, PReg};
 use crate::linear::{Linear, Target};
 use crate::sched::Scheduled;
-use crate::values::ValueLocations;
+use crate::values::{self, ValueLocations};
+use crate::variables::ScopeLocations;
 use crate::vcode::{Entry, FunctionKind, MemoryOrder, SourceLine, SymbolKind, VCode};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -74,6 +75,8 @@ pub struct Code {
     pub resources: Resources,
     /// Where values of the source are, if somebody wants to know.
     pub values: Vec<ValueLocations>,
+    /// Where variables of the source are, in the same way.
+    pub scopes: Vec<ScopeLocations>,
 }
 
 /// Why a function has no words. All but the size are mistakes of an earlier pass.
@@ -136,8 +139,14 @@ pub fn emit(
         redzones: std::mem::take(&mut code.frame.redzones),
         accesses: accesses(&code),
         resources,
-        values: in_bytes(std::mem::take(&mut code.values)),
+        values: std::mem::take(&mut code.values),
+        scopes: std::mem::take(&mut code.scopes),
     };
+    let to_bytes = |instructions: u32| instructions.saturating_mul(WORD_BYTES as u32);
+    values::ranges::moved(&mut out.values, to_bytes);
+    for scope in &mut out.scopes {
+        scope.move_ranges(to_bytes);
+    }
     if i32::try_from(code.len() * WORD_BYTES).is_err() {
         return Err(EmitError::TooLong { function: out.name });
     }
@@ -150,15 +159,6 @@ pub fn emit(
     scratch.layout.blocks = code.into_blocks();
     scratch.control.give_back(controls);
     Ok(out)
-}
-
-/// Ranges in byte offsets, from those in numbers of instructions.
-fn in_bytes(mut values: Vec<ValueLocations>) -> Vec<ValueLocations> {
-    for range in values.iter_mut().flat_map(|value| &mut value.ranges) {
-        range.start *= WORD_BYTES as u32;
-        range.end *= WORD_BYTES as u32;
-    }
-    values
 }
 
 /// What CLIF says of the accesses of a function in which some are ordered.

@@ -5,6 +5,7 @@
 use crate::abi::Redzone;
 use crate::locations::{Location, Spoken, name_of};
 use crate::values::ValueLocations;
+use crate::variables::{ScopeLocations, VariableType};
 
 /// Places that the source of an address names, the inlined calls among them (*assumed*: of a deeper chain the rest says
 /// nothing new).
@@ -25,6 +26,8 @@ pub struct Image {
     pub files: Vec<String>,
     /// Calls that a front end inlined, which the lines count from 1.
     pub calls: Vec<Location>,
+    /// Types of variables, counted from 0.
+    pub types: Vec<VariableType>,
 }
 
 /// A function's place in the code.
@@ -38,6 +41,8 @@ pub struct Function {
     pub redzones: Vec<Redzone>,
     /// Where values of the source are, by byte offset in the function, if the compiler was asked for it.
     pub values: Vec<ValueLocations>,
+    /// Where variables of the source are, in the same way.
+    pub scopes: Vec<ScopeLocations>,
 }
 
 /// From `address` on, until the next entry, code comes from this line.

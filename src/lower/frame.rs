@@ -43,6 +43,10 @@ impl Lower<'_> {
             }
             // Too large an offset is only met where there is an error.
             self.slots.push(end as u32);
+            if self.input.tracking.is_some() {
+                let is_kept = data.size > 0;
+                self.frame.slots.push(is_kept.then_some(end as u32));
+            }
             end += u64::from(data.size);
             if !watched {
                 end = end.next_multiple_of(abi::STACK_ALIGNMENT.into());

@@ -99,7 +99,16 @@ impl Linker {
                 moved(&mut call);
                 whole.calls.push(call);
             }
+            let types = whole.types.len() as u32;
+            let of_type = |ty: u32| ty.saturating_add(types);
+            for mut ty in input.object.types {
+                ty.renumber(of_type);
+                whole.types.push(ty);
+            }
             for mut function in input.object.functions {
+                for scope in &mut function.scopes {
+                    scope.renumber(of_type, moved);
+                }
                 for line in &mut function.lines {
                     moved(&mut line.location);
                 }

@@ -2,7 +2,7 @@
 
 use super::{
     Kernel, Line, Location, Object, ObjectFunction, OwnResources, Parameter, ParameterKind,
-    Redzone, Resources,
+    Redzone, Resources, ScopeLocations, VariableType,
 };
 use crate::type_name::type_named;
 use hashbrown::HashMap;
@@ -19,6 +19,8 @@ pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
 /// Section of the places of values, by function, which readers of ours take; location lists of DWARF say the same to
 /// others.
 pub(super) const VALUES_SECTION: &str = ".thisgpu.values";
+/// Section of scopes and variables, by function, with their types; entries of DWARF say the same to others.
+pub(super) const VARIABLES_SECTION: &str = ".thisgpu.variables";
 
 /// Contents of the note.
 #[derive(Debug, Serialize, Deserialize)]
@@ -172,6 +174,14 @@ pub(super) struct Lines {
     /// Calls that were inlined; not written where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Location>,
+}
+
+/// Contents of the section of variables.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ScopesAndTypes {
+    pub types: Vec<VariableType>,
+    /// By function.
+    pub scopes: Vec<(String, Vec<ScopeLocations>)>,
 }
 
 /// The ELF note around `contents`.

@@ -34,6 +34,7 @@ pub use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
 pub use crate::values::ValueLocations;
+pub use crate::variables::{ScopeKind, ScopeLocations, VariableType};
 pub use cranelift_codegen::ir::Type;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,8 @@ pub struct Object {
     pub files: Vec<String>,
     /// Calls that a front end inlined, which [`Location::inlined`] counts.
     pub calls: Vec<Location>,
+    /// Types of variables, which [`VariableLocations::ty`](crate::variables::VariableLocations::ty) counts from 0.
+    pub types: Vec<VariableType>,
 }
 
 /// A kernel or a device function.
@@ -80,6 +83,8 @@ pub struct ObjectFunction {
     pub redzones: Vec<Redzone>,
     /// Where values of the source are, if the compiler was asked for it.
     pub values: Vec<ValueLocations>,
+    /// Where variables of the source are, if a front end has told of them.
+    pub scopes: Vec<ScopeLocations>,
 }
 
 /// Who sees a symbol.

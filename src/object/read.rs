@@ -1,7 +1,8 @@
 //! ELF to [`Object`].
 
 use super::metadata::{
-    LINES_SECTION, Lines, NOTE_NAME, Note, VALUES_SECTION, VERSION, note_contents,
+    LINES_SECTION, Lines, NOTE_NAME, Note, ScopesAndTypes, VALUES_SECTION, VARIABLES_SECTION,
+    VERSION, note_contents,
 };
 use super::{
     DataContents, DataObject, Linkage, MACHINE, Object, ObjectFunction, Relocation, RelocationKind,
@@ -111,6 +112,12 @@ impl Object {
                 rmp_serde::from_slice(contents(section)?)
                     .map_err(|e| bad(section, e.to_string()))?;
             object.describe(section, values, |function, values| function.values = values)?;
+        }
+        if let Some(section) = find(&builder, VARIABLES_SECTION) {
+            let ScopesAndTypes { types, scopes } = rmp_serde::from_slice(contents(section)?)
+                .map_err(|e| bad(section, e.to_string()))?;
+            object.describe(section, scopes, |function, scopes| function.scopes = scopes)?;
+            object.types = types;
         }
         Ok(object)
     }

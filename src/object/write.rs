@@ -1,9 +1,12 @@
 //! [`Object`] to ELF.
 
-use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, VALUES_SECTION, elf_note};
+use super::metadata::{
+    LINES_SECTION, Lines, NOTE_NAME, Note, ScopesAndTypes, VALUES_SECTION, VARIABLES_SECTION,
+    elf_note,
+};
 use super::{
     DataContents, DataObject, Line, LinkErrors, Linkage, MACHINE, Object, Relocation,
-    ValueLocations, dwarf,
+    ScopeLocations, ValueLocations, dwarf,
 };
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
@@ -230,6 +233,16 @@ impl Object {
         if !values.is_empty() {
             let data = SectionData::Data(rmp_serde::to_vec(&values)?.into());
             add_table(builder, VALUES_SECTION, elf::SHT_PROGBITS, 1, data);
+        }
+        let scopes: Vec<(String, Vec<ScopeLocations>)> = (self.functions.iter())
+            .filter(|f| !f.scopes.is_empty())
+            .map(|f| (f.name.clone(), f.scopes.clone()))
+            .collect();
+        if !scopes.is_empty() {
+            let types = self.types.clone();
+            let data = rmp_serde::to_vec(&ScopesAndTypes { types, scopes })?;
+            let data = SectionData::Data(data.into());
+            add_table(builder, VARIABLES_SECTION, elf::SHT_PROGBITS, 1, data);
         }
         if !lines.is_empty() {
             let lines = Lines {

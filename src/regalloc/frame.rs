@@ -87,6 +87,9 @@ fn resolve_offsets(code: &mut VCode<PReg>) {
     for zone in &mut code.frame.redzones {
         zone.offset += slots;
     }
+    for offset in code.frame.slots.iter_mut().flatten() {
+        *offset += slots;
+    }
     let open = |a: &Attachment<PReg>| matches!(a, Attachment::Symbol(s) if matches!(s.name.as_str(), SLOTS | INCOMING));
     if !code.attachments.values().any(open) {
         return;

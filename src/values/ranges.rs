@@ -309,12 +309,8 @@ fn add_where_free(ranges: &mut Vec<ValueRange>, more: impl Iterator<Item = Value
     ranges.sort_by_key(|range| range.start);
 }
 
-/// Moves ranges to where their instructions went: `places` has for each instruction its new number.
-pub(crate) fn moved(values: &mut [ValueLocations], places: &[u32]) {
-    let to = |position: u32| match position.checked_sub(1) {
-        Some(before) => places[before as usize] + 1,
-        None => 0,
-    };
+/// Moves ranges: `to` says where their ends went.
+pub(crate) fn moved(values: &mut [ValueLocations], to: impl Fn(u32) -> u32) {
     for range in values.iter_mut().flat_map(|value| &mut value.ranges) {
         (range.start, range.end) = (to(range.start), to(range.end));
     }

@@ -14,6 +14,8 @@
 use crate::error::line_of;
 use crate::locations::Locations;
 use crate::values::SourceValue;
+use crate::variables::Assignment;
+use crate::variables::moments::{Moments, NO_MOMENT};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::packed_option::ReservedValue;
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
@@ -63,6 +65,8 @@ pub struct SourcePlace {
     pub block: Block,
     /// The turn.
     pub turn: Turn,
+    /// The moment of the variables ([`crate::variables::moments`]).
+    pub moment: u32,
 }
 
 /// What the source says, and what the numbers of instructions stand for.
@@ -70,6 +74,8 @@ pub struct SourcePlace {
 pub struct Sources {
     /// Everything that has names, with its type.
     pub values: Vec<(SourceValue, Type)>,
+    /// What variables of the front end are.
+    pub moments: Moments,
     /// The place of each number, from 1.
     places: Vec<SourcePlace>,
     copied: HashMap<SourcePlace, u32>,
@@ -190,12 +196,14 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Names the values of a valid function and numbers its instructions.
-    pub fn begin(&mut self, func: &mut Function) {
+    /// Names the values of a valid function, with what its front end assigns to variables, and numbers its instructions.
+    pub fn begin(&mut self, func: &mut Function, assignments: &[Assignment]) {
         let cfg = ControlFlowGraph::with_function(func);
         let domtree = DominatorTree::with_function(func, &cfg);
+        let (moments, moment_of) = Moments::of(func, &cfg, &domtree, assignments);
         let mut sources = Sources {
             dominated: intervals(func, &domtree),
+            moments,
             ..Sources::default()
         };
         let types = (0..func.dfg.num_values()).map(Value::new);
@@ -239,6 +247,7 @@ impl Tracking {
                     line: line_of(func.srcloc(inst)).unwrap_or(0),
                     block,
                     turn: Turn::default(),
+                    moment: moment_of[inst],
                 });
                 set_number(func, inst, sources.places.len() as u32);
             }
@@ -368,6 +377,7 @@ impl Tracking {
                     let number = sources.number_of_place(SourcePlace {
                         block: end.block,
                         turn: UNKNOWN,
+                        moment: NO_MOMENT,
                         ..own
                     });
                     set_number(func, inst, number);

@@ -17,8 +17,8 @@ use crate::isa::inst::Registers;
 use crate::isa::operand::Predicate;
 use crate::isa::{Inst, PReg, Register, Role, VReg};
 use crate::values::Holder;
-use cranelift_codegen::entity::{PrimaryMap, entity_impl};
-use cranelift_codegen::ir;
+use cranelift_codegen::entity::{EntityRef, PrimaryMap, entity_impl};
+use cranelift_codegen::ir::{self, StackSlot};
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -328,6 +328,9 @@ pub struct Frame {
     pub incoming_bytes: u32,
     /// Parts of the slot area that nothing may use, by offset; from R1 once the frame is laid out.
     pub redzones: Vec<crate::abi::Redzone>,
+    /// By number where each stack slot is in the slot area, if somebody wants to know; none of one that is left out.
+    /// From R1 once the frame is laid out.
+    pub slots: Vec<Option<u32>>,
     /// Whether it calls.
     pub has_calls: bool,
     /// Whether a dynamic use of R1 exists (stack addresses).
@@ -339,6 +342,11 @@ impl Frame {
     pub const SLOTS: &str = "$frame.slots";
     /// Symbol of the incoming stack arguments; the addend is the offset among them.
     pub const INCOMING: &str = "$frame.incoming";
+
+    /// Where a stack slot is, from R1 once the frame is laid out; none if it is left out, or nobody wants to know.
+    pub fn offset_of(&self, slot: StackSlot) -> Option<u32> {
+        self.slots.get(slot.index()).copied().flatten()
+    }
 
     /// Size in bytes, a multiple of 16.
     pub fn size(&self) -> u32 {

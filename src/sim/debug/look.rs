@@ -1,5 +1,6 @@
 //! What can be seen of a session that stands, and changed.
 
+use super::data::{self, Datum, Path, VariableView};
 use super::operand::{Look, Operand};
 use super::session::{Session, WORD};
 use super::stop::{Space, Thread};
@@ -61,20 +62,74 @@ impl Session {
         })
     }
 
-    /// A register or a value of the source as a thread has it; none where the thread does not run, there is no such
-    /// register, or the value is nowhere.
-    pub fn value(&self, thread: Thread, operand: Operand) -> Option<u128> {
+    /// A register, a value or a variable of the source as a thread has it; none where the thread does not run, there is
+    /// no such register, or the value is nowhere.
+    pub fn value(&self, thread: Thread, operand: &Operand) -> Option<u128> {
+        self.looking(thread, |look, lane| operand.value(look, lane))?
+    }
+
+    /// The variables that are seen from where a thread is, the innermost scope first; nothing if the front end has told
+    /// of none, or the compiler was not asked for them (`value_locations`).
+    pub fn variables(&self, thread: Thread) -> Vec<VariableView> {
+        let views = self.looking(thread, |look, lane| {
+            let seen = data::seen(look).filter_map(|(frame, variable)| {
+                Some(VariableView {
+                    name: variable.name.clone(),
+                    is_parameter: variable.is_parameter,
+                    frame,
+                    datum: data::datum(look, variable, lane)?,
+                })
+            });
+            seen.collect()
+        });
+        views.unwrap_or_default()
+    }
+
+    /// A variable, or a part of one, as a thread has it.
+    ///
+    /// # Errors
+    /// When it is not there, in words.
+    pub fn datum(&self, thread: Thread, path: &Path) -> Result<Datum, String> {
+        let found = self.looking(thread, |look, lane| path.resolve(look, lane));
+        found.unwrap_or_else(|| Err("the thread does not run".to_owned()))
+    }
+
+    /// What a datum of a thread is made of, by name: members, so many elements at most, what it points to.
+    pub fn parts(&self, thread: Thread, datum: &Datum, most: usize) -> Vec<(String, Datum)> {
+        let found = self.looking(thread, |look, lane| datum.parts(look, most, lane));
+        found.unwrap_or_default()
+    }
+
+    /// A datum of a thread as Rust writes it.
+    pub fn text(&self, thread: Thread, datum: &Datum) -> String {
+        let text = self.looking(thread, |look, lane| datum.text(look, lane));
+        text.unwrap_or_default()
+    }
+
+    /// The name of a datum's type.
+    pub fn type_name(&self, datum: &Datum) -> &str {
+        let ty = self.loaded.image.types.get(datum.ty as usize);
+        ty.map_or("", |ty| &ty.name)
+    }
+
+    /// Looks at a thread; none if it does not run.
+    fn looking<R>(&self, thread: Thread, with: impl FnOnce(&Look<'_>, usize) -> R) -> Option<R> {
         let grid = self.request.grid;
-        let warp = self.live.state.warp_of(grid, thread)?;
-        let group = self.live.state.group_of(grid, thread)?;
+        let state = &self.live.state;
+        let warp = state.warp_of(grid, thread)?;
+        let group = state.group_of(grid, thread)?;
+        let block = Shape::coordinates(grid, thread.block);
+        let cta = state.running.iter().find(|cta| cta.block == block)?;
         let bank = launch_bank(&self.request.borrowed(), self.extent.stack_bytes);
         let look = Look {
             image: &self.loaded.image,
             bank: &bank,
             warp,
+            global: &self.global,
+            shared: cta.shared(),
             pc: group.pc * WORD,
         };
-        operand.value(&look, thread.lane())
+        Some(with(&look, thread.lane()))
     }
 
     /// The values of the source in the function that a thread is in, with their CLIF types; nothing if the compiler was

@@ -10,8 +10,9 @@
 //!
 //! [`state`] is where a launch is, [`live`] lets it go on and looks what [`stop`]s it, [`session`] is what a debugger
 //! has: it goes on and back ([`travel`]) and is looked into ([`look`]), which gives a [`view`]. Registers and values of
-//! the source are read by [`operand`].
+//! the source are read by [`operand`], its variables by [`data`].
 
+mod data;
 mod history;
 mod live;
 mod look;
@@ -24,6 +25,7 @@ mod tests;
 mod travel;
 mod view;
 
+pub use data::{Datum, Number, Path, VariableView};
 pub use operand::{Comparison, Condition, Operand};
 pub use session::{Pause, Session};
 pub use stop::{Breakpoint, Place, Space, Stop, Thread, Watch, Watched, Watchpoint};

@@ -1,13 +1,17 @@
-//! What a person asks for by name: registers, and values of the source.
+//! What a person asks for by name: registers, values of the source, and variables.
 
-use crate::abi::STACK_POINTER;
-use crate::launch::Image;
+use super::data::{Number, Path};
+use crate::abi::{LOCAL_WINDOW, STACK_POINTER};
+use crate::launch::{Image, Window};
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::in_window;
 use crate::sim::warp::Warp;
 use crate::sim::warp::registers::{GENERAL, PT, URZ};
 use crate::values::{Location, Place, SourceValue};
 
-/// A register, or a value of the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A register, a value of the source, or a variable of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operand {
     /// A general register.
     Register(u8),
@@ -19,6 +23,8 @@ pub enum Operand {
     Uniform(u8),
     /// A value of the source in the function that the thread is in.
     Source(SourceValue),
+    /// A variable, or a part of one, that is a number.
+    Variable(Path),
 }
 
 /// Whom and what somebody looks at.
@@ -27,6 +33,9 @@ pub(super) struct Look<'a> {
     /// The launch's constant bank.
     pub(super) bank: &'a [u8],
     pub(super) warp: &'a Warp,
+    pub(super) global: &'a Table,
+    /// Shared memory of the block.
+    pub(super) shared: &'a Bytes,
     /// The code address of the next instruction.
     pub(super) pc: u32,
 }
@@ -40,9 +49,9 @@ impl Operand {
     pub const UNIFORM: u8 = URZ as u8;
 
     /// Its value in a lane; none if there is no such register, or the value is nowhere.
-    pub(super) fn value(self, look: &Look<'_>, lane: usize) -> Option<u128> {
+    pub(super) fn value(&self, look: &Look<'_>, lane: usize) -> Option<u128> {
         let word = |place| look.word(place, lane).map(u128::from);
-        match self {
+        match *self {
             Operand::Register(number) => word(Place::Register(number)),
             Operand::Pair(number) => {
                 let high = word(Place::Register(number.checked_add(1)?))?;
@@ -51,6 +60,18 @@ impl Operand {
             Operand::Predicate(number) => word(Place::Predicate(number, false)),
             Operand::Uniform(number) => word(Place::Uniform(number)),
             Operand::Source(value) => look.source(value, lane),
+            Operand::Variable(ref path) => path.resolve(look, lane).ok()?.scalar(look),
+        }
+    }
+
+    /// The number that it is in a lane; registers and values of the source have no sign.
+    pub(super) fn number(&self, look: &Look<'_>, lane: usize) -> Option<Number> {
+        match self {
+            Operand::Variable(path) => path.resolve(look, lane).ok()?.number(look),
+            _ => {
+                let value = self.value(look, lane)?;
+                Some(Number::Integer(i128::try_from(value).unwrap_or(i128::MAX)))
+            }
         }
     }
 }
@@ -83,8 +104,35 @@ impl Look<'_> {
         }
     }
 
+    /// The beginning of the lane's frame, as a generic address.
+    pub(super) fn frame(&self, lane: usize) -> u64 {
+        let frame = self.warp.registers.column(STACK_POINTER.number().into())[lane];
+        LOCAL_WINDOW + u64::from(frame)
+    }
+
+    /// Bytes of memory at a generic address.
+    pub(super) fn memory(&self, address: u64, bytes: usize, lane: usize) -> Option<Vec<u8>> {
+        let (window, address) = in_window(None, address);
+        let start = usize::try_from(address).ok()?;
+        let end = start.checked_add(bytes)?;
+        match window {
+            Window::Global => {
+                let (allocation, offset) = self.global.find(address, bytes as u64)?;
+                let mut data = vec![0; bytes];
+                self.global.words(allocation).read(offset, &mut data);
+                Some(data)
+            }
+            Window::Shared => self.shared.data().get(start..end).map(<[u8]>::to_vec),
+            Window::Local => {
+                let is_inside = end as u64 <= u64::from(self.warp.local.size());
+                let byte = |offset| self.warp.local.load(lane, offset, 1) as u8;
+                is_inside.then(|| (start..end).map(byte).collect())
+            }
+        }
+    }
+
     /// A value of the source, in as many bits as its type has.
-    fn source(&self, value: SourceValue, lane: usize) -> Option<u128> {
+    pub(super) fn source(&self, value: SourceValue, lane: usize) -> Option<u128> {
         let function = self.image.function_at(self.pc)?;
         let index = function
             .values
@@ -105,7 +153,7 @@ impl Look<'_> {
     }
 }
 
-/// How a condition compares, without signs.
+/// How a condition compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `==`
@@ -119,27 +167,27 @@ pub enum Comparison {
 }
 
 /// What has to hold in a lane for a breakpoint to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// What is compared. What is nowhere never holds.
     pub operand: Operand,
     /// How.
     pub comparison: Comparison,
     /// With what.
-    pub value: u64,
+    pub value: Number,
 }
 
 impl Condition {
-    pub(super) fn holds(self, look: &Look<'_>, lane: usize) -> bool {
-        let Some(value) = self.operand.value(look, lane) else {
+    pub(super) fn holds(&self, look: &Look<'_>, lane: usize) -> bool {
+        let number = self.operand.number(look, lane);
+        let Some(order) = number.and_then(|number| number.compare(self.value)) else {
             return false;
         };
-        let other = self.value.into();
         match self.comparison {
-            Comparison::Equal => value == other,
-            Comparison::NotEqual => value != other,
-            Comparison::Less => value < other,
-            Comparison::Greater => value > other,
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::Greater => order.is_gt(),
         }
     }
 }

@@ -60,7 +60,7 @@ impl fmt::Display for Place {
 }
 
 /// Where a launch stops before it issues an instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Breakpoint {
     /// The instruction.
     pub place: Place,
@@ -117,6 +117,8 @@ impl SetBreakpoint {
             image: &machine.loaded.image,
             bank: &machine.run.banks.banks[usize::from(LAUNCH_BANK)],
             warp,
+            global: machine.global,
+            shared: state.running[next.cta].shared(),
             pc: next.group.pc * WORD,
         };
         let holding = lanes(mask).filter(|&lane| condition.holds(&look, lane));

@@ -126,7 +126,7 @@ fn breakpoints_stop_the_lanes_that_are_meant() {
     breakpoint.condition = Some(Condition {
         operand: Operand::Register(0),
         comparison: Comparison::Greater,
-        value: 12,
+        value: Number::Integer(12),
     });
     let id = session.add_breakpoint(breakpoint).unwrap();
     let stop = session.resume();

@@ -54,6 +54,7 @@ fn the_message_names_kernel_and_source_line() {
         name: "test".to_string(),
         address: 0,
         redzones: Vec::new(),
+        scopes: Vec::new(),
         values: Vec::new(),
     }];
     bench.loaded.image.lines = vec![

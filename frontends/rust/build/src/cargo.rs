@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use thisgpu_llvm::flags::{Checks, Compilation, OptLevel, flags};
+use thisgpu_llvm::flags::{Checks, Compilation, DebugInfo, OptLevel, flags};
 
 /// What cargo knows of a crate of kernels.
 #[derive(Clone, Debug)]
@@ -111,6 +111,7 @@ impl Settings {
         toolchain: &Toolchain,
         compilation: Compilation,
         checks: Checks,
+        debug: DebugInfo,
         target: &Path,
     ) -> Result<Vec<Text>, Error> {
         let mut command = self.cargo();
@@ -150,7 +151,7 @@ impl Settings {
         }
         command.env(
             "CARGO_ENCODED_RUSTFLAGS",
-            flags(compilation, checks).join("\x1f"),
+            flags(compilation, checks, debug).join("\x1f"),
         );
         if self.test {
             command.args(["--", "--cfg", "test"]);

@@ -9,7 +9,7 @@ use cranelift_thisgpu::{KernelOptions, Options};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thisgpu_llvm::flags::{Checks, Compilation, OptLevel, flags};
+use thisgpu_llvm::flags::{Checks, Compilation, DebugInfo, OptLevel, flags};
 use thisgpu_llvm::{Kernel, Module, Program};
 
 /// A crate of kernels, and how it is compiled.
@@ -122,7 +122,7 @@ impl Kernels {
         self
     }
 
-    /// Settings of the back end.
+    /// Settings of the back end. With `value_locations` debug information says where variables are.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
@@ -153,9 +153,13 @@ impl Kernels {
             .target_dir
             .clone()
             .unwrap_or_else(|| package.target_directory.join("thisgpu"));
+        let debug = match self.options.value_locations {
+            true => DebugInfo::Variables,
+            false => DebugInfo::Lines,
+        };
         // What is compiled with other flags would push out what is there already, if it were in the same folder.
         let variant = format!(
-            "{}{}{}{}",
+            "{}{}{}{}{}",
             self.level.name(),
             if self.checks.debug_assertions {
                 "-assertions"
@@ -168,10 +172,21 @@ impl Kernels {
                 ""
             },
             if self.settings.test { "-test" } else { "" },
+            if debug == DebugInfo::Variables {
+                "-variables"
+            } else {
+                ""
+            },
         );
         let build = |compilation, folder: PathBuf| {
-            self.settings
-                .build(&package, &toolchain, compilation, self.checks, &folder)
+            self.settings.build(
+                &package,
+                &toolchain,
+                compilation,
+                self.checks,
+                debug,
+                &folder,
+            )
         };
         let optimised = Compilation::Optimised(self.level);
         let texts = build(optimised, target.join(format!("opt-{variant}")))?;
@@ -179,7 +194,7 @@ impl Kernels {
             "{}\n{}\n{}\n{:?}",
             identity(),
             toolchain.verbose,
-            flags(optimised, self.checks).join("\n"),
+            flags(optimised, self.checks, debug).join("\n"),
             self.options
         );
         let (inputs, contents) = Inputs::read(&texts, options)?;

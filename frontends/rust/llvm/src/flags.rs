@@ -81,8 +81,18 @@ pub struct Checks {
     pub overflow: bool,
 }
 
+/// What debug information is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DebugInfo {
+    /// Lines, and calls that were inlined: what faults name.
+    #[default]
+    Lines,
+    /// Variables and their types too.
+    Variables,
+}
+
 /// The flags, one a piece.
-pub fn flags(compilation: Compilation, checks: Checks) -> Vec<String> {
+pub fn flags(compilation: Compilation, checks: Checks, debug: DebugInfo) -> Vec<String> {
     let switch = |on: bool| if on { "on" } else { "off" };
     let mut flags: Vec<String> = [
         "-Cno-prepopulate-passes",
@@ -91,8 +101,6 @@ pub fn flags(compilation: Compilation, checks: Checks) -> Vec<String> {
         "-Crelocation-model=static",
         "-Cforce-unwind-tables=no",
         "-Cjump-tables=off",
-        // Inlined frames have their places with lines alone.
-        "-Cdebuginfo=1",
         "-Csymbol-mangling-version=v0",
         "-Cembed-bitcode=no",
         "--emit=llvm-ir",
@@ -101,6 +109,14 @@ pub fn flags(compilation: Compilation, checks: Checks) -> Vec<String> {
     ]
     .map(String::from)
     .to_vec();
+    flags.push(format!(
+        "-Cdebuginfo={}",
+        match debug {
+            // Inlined frames have their places with lines alone.
+            DebugInfo::Lines => 1,
+            DebugInfo::Variables => 2,
+        }
+    ));
     flags.push(format!(
         "-Cdebug-assertions={}",
         switch(checks.debug_assertions)
@@ -280,11 +296,9 @@ mod tests {
 
     #[test]
     fn the_reference_has_none_of_llvms_passes() {
-        let reference = flags(Compilation::Reference, Checks::default());
-        let optimised = flags(
-            Compilation::Optimised(OptLevel::Aggressive),
-            Checks::default(),
-        );
+        let flags = |compilation| flags(compilation, Checks::default(), DebugInfo::default());
+        let reference = flags(Compilation::Reference);
+        let optimised = flags(Compilation::Optimised(OptLevel::Aggressive));
         assert!(
             !reference
                 .iter()

@@ -5,7 +5,7 @@
 //! and debug information stays with its module.
 
 use crate::data;
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Place, Problem, is_of_library};
 use crate::model::{Function, Item, Linkage, Metadata, Module, Variable};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -171,6 +171,34 @@ impl Program {
         place(metadata, node?, MAX_INLINED)
     }
 
+    /// The debug information of a module, by node.
+    pub(crate) fn metadata(&self, module: usize) -> Option<&HashMap<u32, Metadata>> {
+        Some(&self.modules.get(module)?.metadata)
+    }
+
+    /// A node of a module's debug information.
+    pub(crate) fn node(&self, module: usize, node: u32) -> Option<&Metadata> {
+        self.metadata(module)?.get(&node)
+    }
+
+    /// Of a place and those of the calls that were inlined around it the node of the innermost that is not in the
+    /// standard library, or of the place itself.
+    pub(crate) fn location_of_user(&self, module: usize, node: u32) -> Option<u32> {
+        let metadata = self.metadata(module)?;
+        let outer = |node: &u32| match metadata.get(node)? {
+            Metadata::Location { inlined_at, .. } => *inlined_at,
+            _ => None,
+        };
+        let is_of_user = |node: &u32| {
+            let Some(Metadata::Location { scope, .. }) = metadata.get(node) else {
+                return false;
+            };
+            file(metadata, *scope).is_some_and(|file| !is_of_library(&file))
+        };
+        let chain = std::iter::successors(Some(node), outer);
+        Some(chain.take(MAX_INLINED).find(is_of_user).unwrap_or(node))
+    }
+
     /// The place where a scope begins: a function.
     pub(crate) fn scope_place(&self, module: usize, scope: u32) -> Option<Place> {
         let metadata = &self.modules.get(module)?.metadata;
@@ -229,7 +257,7 @@ pub(crate) fn file(metadata: &HashMap<u32, Metadata>, scope: u32) -> Option<Stri
                     false => name.to_string(),
                 });
             }
-            Metadata::Location { .. } => return None,
+            _ => return None,
         }
     }
     None

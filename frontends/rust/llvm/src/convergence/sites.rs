@@ -367,7 +367,7 @@ fn function_name(metadata: &HashMap<u32, Metadata>, scope: u32) -> Option<Arc<st
                 ..
             } => return name.clone(),
             Metadata::Scope { parent, .. } => next = *parent,
-            Metadata::File { .. } | Metadata::Location { .. } => return None,
+            _ => return None,
         }
     }
     None

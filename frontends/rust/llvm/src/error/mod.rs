@@ -37,7 +37,7 @@ impl Place {
 
     /// Whether the file is one of the standard library's.
     fn is_of_library(&self) -> bool {
-        self.file.starts_with("/rustc/") || self.file.contains("/rustlib/src/rust/library/")
+        is_of_library(&self.file)
     }
 
     /// File, line and column, without the calls around it.
@@ -48,6 +48,11 @@ impl Place {
         }
         Ok(())
     }
+}
+
+/// Whether a file is one of the standard library's.
+pub(crate) fn is_of_library(file: &str) -> bool {
+    file.starts_with("/rustc/") || file.contains("/rustlib/src/rust/library/")
 }
 
 impl fmt::Display for Place {

@@ -12,6 +12,7 @@ mod instructions;
 mod lexer;
 mod memory;
 mod metadata;
+mod records;
 mod values;
 
 use crate::error::{Error, Problem, ReadError};
@@ -371,11 +372,18 @@ impl Reader {
             parameter.local = locals.local(name);
         }
         for (name, lines) in names.into_iter().zip(texts) {
-            let instructions = lines.into_iter().map(|line| locals.instruction(line));
             let mut block = Block {
                 name,
-                instructions: instructions.collect(),
+                ..Block::default()
             };
+            for line in lines {
+                if line.starts_with('#') {
+                    let behind = block.instructions.len();
+                    block.records.extend(locals.record(line, behind));
+                } else {
+                    block.instructions.push(locals.instruction(line));
+                }
+            }
             let ended = block.instructions.last();
             if !ended.is_some_and(|last| last.operation.is_terminator()) {
                 // A terminator that is not supported is reported where it is reached; behind it nothing is.
@@ -443,7 +451,8 @@ impl<'a> Lines<'a> {
         Some(rest[..end].trim_end_matches('\r'))
     }
 
-    /// The labels and instructions of a body, each with the lines that continue it; passes the closing brace.
+    /// The labels, instructions and records of a body, each with the lines that continue it; passes the closing brace.
+    /// Records stand at the beginning of their lines.
     fn body(&mut self) -> Vec<&'a str> {
         let mut found: Vec<&'a str> = Vec::new();
         // Where the last instruction begins.
@@ -455,8 +464,11 @@ impl<'a> Lines<'a> {
                 break;
             }
             let content = line.trim_start();
-            // Comments, and records of variables for debuggers.
-            if content.is_empty() || content.starts_with([';', '#']) {
+            if content.is_empty() || content.starts_with(';') {
+                continue;
+            }
+            if content.starts_with('#') {
+                found.push(content);
                 continue;
             }
             let depth = line.len() - content.len();

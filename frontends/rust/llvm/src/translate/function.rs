@@ -5,7 +5,7 @@
 //! only computes for the panic's message is left out.
 
 use super::shape::{self, Scalar};
-use super::{Translator, signature_of};
+use super::{Translator, signature_of, variables};
 use crate::error::{Error, Place, Problem};
 use crate::model::{
     Block, BlockId, Call, Callee, Function, Instruction, Local, Operand, Operation, Type, Value,
@@ -14,7 +14,7 @@ use crate::panics::{self, Reason};
 use crate::visit;
 use cranelift_codegen::ir::{
     self, AbiParam, BlockArg, ExtFuncData, ExternalName, InstBuilder, Signature, SourceLoc,
-    TrapCode, UserFuncName, types,
+    StackSlot, TrapCode, UserFuncName, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
 use cranelift_module::{DataId, FuncId, Module as _};
@@ -41,8 +41,10 @@ pub struct Body<'t, 'p, 'f> {
     pub imports: Imports,
     /// The block whose instructions are translated.
     current: BlockId,
-    /// Values that are addresses of stack slots.
-    pub slots: HashSet<Local>,
+    /// Values that are addresses of stack slots, with the slot that begins there.
+    pub slots: HashMap<Local, Option<StackSlot>>,
+    /// What records say of variables, if somebody wants to know.
+    pub said: Vec<variables::Said>,
 }
 
 /// Functions and objects that a function names.
@@ -98,11 +100,16 @@ pub(super) fn translate<'p>(
         callees: Vec::new(),
         imports: Imports::default(),
         current: BlockId(0),
-        slots: HashSet::new(),
+        slots: HashMap::new(),
+        said: Vec::new(),
     };
     body.blocks(place);
     let callees = std::mem::take(&mut body.callees);
+    let said = std::mem::take(&mut body.said);
     body.builder.seal_all_blocks();
+    if let Some(variables) = &mut translator.variables {
+        variables.assign(translator.program, module, name, said);
+    }
     place_traps(&mut func);
     (func, callees)
 }
@@ -196,7 +203,12 @@ impl<'p> Body<'_, 'p, '_> {
         }
         let panic = block.instructions.iter().position(|one| self.is_panic(one));
         let kept = panic.map(|panic| needed(&block.instructions[..panic], &self.slots));
+        let follows = self.translator.variables.is_some();
+        let mut records = block.records.iter().filter(|_| follows).peekable();
         for (index, instruction) in block.instructions.iter().enumerate() {
+            while let Some(record) = records.next_if(|record| record.behind <= index) {
+                self.record(record);
+            }
             if kept.as_ref().and_then(|kept| kept.get(index)) == Some(&false) {
                 continue;
             }
@@ -205,7 +217,10 @@ impl<'p> Body<'_, 'p, '_> {
                 .program
                 .place(self.module, instruction.location);
             let number = match &place {
-                Some(place) => self.translator.locations.number(place),
+                Some(place) => {
+                    let scope = self.scope_of(instruction);
+                    self.translator.locations.number(place, scope)
+                }
                 None => SourceLoc::default(),
             };
             self.builder.set_srcloc(number);
@@ -228,6 +243,20 @@ impl<'p> Body<'_, 'p, '_> {
         if !self.is_filled() {
             self.builder.ins().trap(trap_code(Reason::Unreachable));
         }
+    }
+
+    /// The scope of variables that an instruction is in; 0 if nobody wants to know.
+    fn scope_of(&mut self, instruction: &Instruction) -> u32 {
+        let Translator {
+            program,
+            variables,
+            locations,
+            ..
+        } = &mut *self.translator;
+        let table = variables.as_mut();
+        table.map_or(0, |table| {
+            table.scope(program, self.module, instruction.location, locations)
+        })
     }
 
     /// Whether the current block has its terminator.
@@ -278,7 +307,8 @@ impl<'p> Body<'_, 'p, '_> {
             };
             let mut same = same.filter(|of| same_file(of) && of.line == place.line);
             place.inlined_at = same.next().and_then(|of| of.inlined_at.clone());
-            let number = self.translator.locations.number(&place);
+            let scope = self.scope_of(instruction);
+            let number = self.translator.locations.number(&place, scope);
             self.builder.set_srcloc(number);
         }
         self.builder.ins().trap(trap_code(panics::reason(function)));
@@ -531,8 +561,8 @@ impl<'p> Body<'_, 'p, '_> {
 
 /// Which of the instructions before a panic are needed: what others can see, and what that needs. Stores to the
 /// function's own slots are for the message alone, unless something that is needed may read them.
-fn needed(instructions: &[Instruction], slots: &HashSet<Local>) -> Vec<bool> {
-    let mut own: HashSet<Local> = slots.clone();
+fn needed(instructions: &[Instruction], slots: &HashMap<Local, Option<StackSlot>>) -> Vec<bool> {
+    let mut own: HashSet<Local> = slots.keys().copied().collect();
     for instruction in instructions {
         if let (Operation::Address(address), Some(result)) =
             (&instruction.operation, instruction.result)

@@ -52,8 +52,9 @@ impl<'p> Body<'_, 'p, '_> {
             }
             Operation::Freeze(of) => self.operand(of)?,
             Operation::Alloca { ty, count, align } => {
-                let address = self.stack_slot(ty, count, *align)?;
-                self.slots.extend(instruction.result);
+                let (address, slot) = self.stack_slot(ty, count, *align)?;
+                let result = instruction.result.map(|result| (result, slot));
+                self.slots.extend(result);
                 smallvec![address]
             }
             Operation::Load(address, access) => self.load(&instruction.ty, address, *access)?,

@@ -2,7 +2,7 @@
 
 use crate::error::Place;
 use cranelift_codegen::ir::SourceLoc;
-use cranelift_thisgpu::locations::Locations;
+use cranelift_thisgpu::locations::{Location, Locations};
 use hashbrown::HashMap;
 
 /// The table of places that is filled while functions are translated.
@@ -22,9 +22,9 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The number of a place: the user's own line, where code was inlined from the standard library, with the calls
-    /// that were inlined around it.
-    pub fn number(&mut self, place: &Place) -> SourceLoc {
+    /// The number of a place in a scope of variables, or in none (0): the user's own line, where code was inlined from
+    /// the standard library, with the calls that were inlined around it.
+    pub fn number(&mut self, place: &Place, scope: u32) -> SourceLoc {
         let place = place.of_user();
         let outer: Vec<&Place> = place.chain().skip(1).collect();
         let mut around = 0;
@@ -33,10 +33,20 @@ impl Numbers {
             around = self.table.call(file, call.line, call.column, around);
         }
         let file = self.file(&place.file);
-        (self.table).add_inlined(file, place.line, place.column, around)
+        let (line, column, inlined) = (place.line, place.column, around);
+        (self.table).add_scoped(
+            Location {
+                file,
+                line,
+                column,
+                inlined,
+            },
+            scope,
+        )
     }
 
-    fn file(&mut self, name: &str) -> u32 {
+    /// The number of a file.
+    pub fn file(&mut self, name: &str) -> u32 {
         if let Some(file) = self.files.get(name) {
             return *file;
         }

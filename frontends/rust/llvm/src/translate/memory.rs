@@ -8,7 +8,9 @@ use super::shape::{self, Scalar, container};
 use crate::error::Problem;
 use crate::layout;
 use crate::model::{Access, Operand, Ordering, Type, Value};
-use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types};
+use cranelift_codegen::ir::{
+    self, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, types,
+};
 use smallvec::smallvec;
 
 /// Most alignment of a stack slot in bytes, as a power of two.
@@ -29,8 +31,13 @@ fn align_at(align: u64, offset: u64) -> u64 {
 }
 
 impl Body<'_, '_, '_> {
-    /// The address of a stack slot.
-    pub fn stack_slot(&mut self, ty: &Type, count: &Operand, align: u64) -> Result<ir::Value> {
+    /// The address of a new stack slot, and the slot if it begins there.
+    pub fn stack_slot(
+        &mut self,
+        ty: &Type,
+        count: &Operand,
+        align: u64,
+    ) -> Result<(ir::Value, Option<StackSlot>)> {
         let count = match &count.value {
             Value::Constant(constant) => match crate::data::scalar(&count.ty, constant)? {
                 crate::data::Scalar::Bits(bits) => bits as u64,
@@ -60,12 +67,12 @@ impl Body<'_, '_, '_> {
             .create_sized_stack_slot(StackSlotData::new(kind, bytes, shift));
         let address = self.builder.ins().stack_addr(types::I64, slot, 0);
         if extra == 0 {
-            return Ok(address);
+            return Ok((address, Some(slot)));
         }
         let up = self.builder.ins().iconst(types::I64, (align - 1) as i64);
         let high = self.builder.ins().iadd(address, up);
         let mask = self.builder.ins().iconst(types::I64, -(align as i64));
-        Ok(self.builder.ins().band(high, mask))
+        Ok((self.builder.ins().band(high, mask), None))
     }
 
     /// The value in memory.
@@ -245,7 +252,7 @@ impl Body<'_, '_, '_> {
             ty: Type::Int(32),
             value: Value::Constant(crate::model::Constant::Int(1)),
         };
-        let slot = self.stack_slot(ty, &one, align)?;
+        let (slot, _) = self.stack_slot(ty, &one, align)?;
         let from = self.single(address)?;
         let unknown = || Problem::NoSize("a structure of no size".into());
         let length = layout::size(ty).ok_or_else(unknown)?;

@@ -17,6 +17,7 @@ mod intrinsic;
 mod locations;
 mod memory;
 mod shape;
+mod variables;
 
 use crate::data;
 use crate::error::{Error, Place, Problem, of_backend};
@@ -113,6 +114,8 @@ struct Translator<'p> {
     data_queue: Vec<Symbol>,
     kernels: HashMap<FuncId, KernelOptions>,
     locations: locations::Numbers,
+    /// Variables of the source, if somebody wants to know.
+    variables: Option<variables::Table>,
     bodies: Vec<Body>,
     errors: Vec<Error>,
     warnings: Vec<Error>,
@@ -137,6 +140,7 @@ impl<'p> Translator<'p> {
             data_queue: Vec::new(),
             kernels: HashMap::new(),
             locations: locations::Numbers::default(),
+            variables: options.value_locations.then(variables::Table::default),
             bodies: Vec::new(),
             errors: Vec::new(),
             warnings: Vec::new(),
@@ -456,6 +460,8 @@ impl<'p> Translator<'p> {
         let clif = self.text();
         let locations: Arc<Locations> = Arc::new(self.locations.into_table());
         self.module.compiler_mut().set_locations(Some(locations));
+        let variables = self.variables.map(|table| Arc::new(table.into_variables()));
+        self.module.compiler_mut().set_variables(variables);
         let mut context = Context::new();
         for index in callees_first(&self.bodies) {
             let body = &mut self.bodies[index];

@@ -8,7 +8,7 @@ use super::generate::{PRELUDE, Random, kernel};
 use super::interpret::{THREADS, is_together, names, run};
 use crate::convergence::check_kernels;
 use crate::error::{Moved, Problem};
-use crate::flags::{Checks, Compilation, OptLevel, flags};
+use crate::flags::{Checks, Compilation, DebugInfo, OptLevel, flags};
 use crate::{Module, Program};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn compare(folder: &Path, seed: u64, kept: bool, counts: &mut Counts) {
     let source = folder.join(format!("{seed}.rs"));
     fs::write(&source, text).expect("the folder is there");
     let checks = Checks::default();
-    let reference_flags = flags(Compilation::Reference, checks);
+    let reference_flags = flags(Compilation::Reference, checks, DebugInfo::Lines);
     let reference = compile(
         &source,
         &folder.join(format!("{seed}.ref.ll")),
@@ -80,7 +80,7 @@ fn compare(folder: &Path, seed: u64, kept: bool, counts: &mut Counts) {
     );
     let level = [OptLevel::More, OptLevel::Aggressive, OptLevel::Size][seed as usize % 3];
     let flags = match kept {
-        true => flags(Compilation::Optimised(level), checks),
+        true => flags(Compilation::Optimised(level), checks, DebugInfo::Lines),
         false => ordinary(),
     };
     let optimised = compile(&source, &folder.join(format!("{seed}.opt.ll")), &flags);

@@ -1,0 +1,181 @@
+//! Variables and their parts as somebody writes them: `x`, `p.x`, `xs[3]`, `*r`, `(*r).0`.
+//!
+//! As in Rust, members and elements are looked for in what a reference points to.
+
+use super::{Datum, TypeKind, datum, element, seen, spoken, type_of};
+use crate::sim::debug::operand::Look;
+use crate::variables::Member;
+use std::fmt;
+
+/// A variable, and the way to a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    name: String,
+    steps: Vec<Step>,
+    text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Member(String),
+    Element(u64),
+    Pointee,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Path {
+    /// Reads one; none if the text is none.
+    pub fn parse(text: &str) -> Option<Path> {
+        let mut rest = text.trim();
+        let mut path = Path {
+            name: String::new(),
+            steps: Vec::new(),
+            text: rest.to_owned(),
+        };
+        path.read(&mut rest)?;
+        rest.is_empty().then_some(path)
+    }
+
+    /// A star binds less than what stands behind a name, so it is the last step.
+    fn read(&mut self, rest: &mut &str) -> Option<()> {
+        *rest = rest.trim_start();
+        if eat(rest, '*') {
+            self.read(rest)?;
+            self.steps.push(Step::Pointee);
+            return Some(());
+        }
+        if eat(rest, '(') {
+            self.read(rest)?;
+            eat(rest, ')').then_some(())?;
+        } else {
+            let name = word(rest)?;
+            (!name.starts_with(|c: char| c.is_ascii_digit())).then_some(())?;
+            self.name = name.to_owned();
+        }
+        loop {
+            if eat(rest, '.') {
+                self.steps.push(Step::Member(word(rest)?.to_owned()));
+            } else if eat(rest, '[') {
+                self.steps.push(Step::Element(word(rest)?.parse().ok()?));
+                eat(rest, ']').then_some(())?;
+            } else {
+                return Some(());
+            }
+        }
+    }
+
+    /// What it leads to from where a lane is.
+    ///
+    /// # Errors
+    /// A variable or part that is not there, or not available, in words.
+    pub(in crate::sim::debug) fn resolve(
+        &self,
+        look: &Look<'_>,
+        lane: usize,
+    ) -> Result<Datum, String> {
+        let found = seen(look).find(|(_, variable)| variable.name == self.name);
+        let (_, variable) =
+            found.ok_or_else(|| format!("there is no variable `{}` here", self.name))?;
+        let missing = || format!("{self} is not available here");
+        let mut found = datum(look, variable, lane).ok_or_else(missing)?;
+        for step in &self.steps {
+            found = match step {
+                Step::Pointee => found.pointee(look, lane).ok_or_else(missing)?,
+                Step::Member(name) => {
+                    behind(&found, look, lane, &|datum| part(datum, look, lane, name)).ok_or_else(
+                        || format!("{self} is not available here, or there is no `{name}`"),
+                    )?
+                }
+                Step::Element(index) => {
+                    behind(&found, look, lane, &|datum| at(datum, look, lane, *index)).ok_or_else(
+                        || format!("{self} is not available here, or there is no [{index}]"),
+                    )?
+                }
+            };
+        }
+        Ok(found)
+    }
+}
+
+/// What `find` finds in a datum, or in what it points to.
+fn behind(
+    datum: &Datum,
+    look: &Look<'_>,
+    lane: usize,
+    find: &dyn Fn(&Datum) -> Option<Datum>,
+) -> Option<Datum> {
+    let mut datum = datum.clone();
+    loop {
+        if let Some(found) = find(&datum) {
+            return Some(found);
+        }
+        datum = datum.pointee(look, lane)?;
+    }
+}
+
+fn part(datum: &Datum, look: &Look<'_>, lane: usize, name: &str) -> Option<Datum> {
+    if matches!(type_of(look, datum.ty)?.kind, TypeKind::Pointer(_)) {
+        return None;
+    }
+    let parts = datum.parts(look, 0, lane);
+    let found = parts.into_iter().find(|(part, _)| part == spoken(name));
+    found.map(|(_, datum)| datum)
+}
+
+fn at(datum: &Datum, look: &Look<'_>, lane: usize, index: u64) -> Option<Datum> {
+    if let Some((first, ty, count)) = datum.slice(look) {
+        return (index < count).then(|| element(look, first, ty, index, lane))?;
+    }
+    let TypeKind::Array(ty, count) = type_of(look, datum.ty)?.kind else {
+        return None;
+    };
+    let offset = index.checked_mul(type_of(look, ty)?.bytes)?;
+    let name = String::new();
+    (index < count).then(|| datum.member(look, &Member { name, offset, ty }))?
+}
+
+fn eat(rest: &mut &str, sign: char) -> bool {
+    match rest.trim_start().strip_prefix(sign) {
+        Some(behind) => {
+            *rest = behind;
+            true
+        }
+        None => false,
+    }
+}
+
+/// A name or a number.
+fn word<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let text = rest.trim_start();
+    let end = text
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len());
+    let (word, behind) = text.split_at(end);
+    *rest = behind;
+    (!word.is_empty()).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_as_in_rust() {
+        let path = Path::parse("*p.x[3]").unwrap();
+        let steps = [Step::Member("x".into()), Step::Element(3), Step::Pointee];
+        assert_eq!((path.name.as_str(), &path.steps[..]), ("p", &steps[..]));
+        let path = Path::parse(" ( *r ) . 0 ").unwrap();
+        let steps = [Step::Pointee, Step::Member("0".into())];
+        assert_eq!((path.name.as_str(), &path.steps[..]), ("r", &steps[..]));
+        for wrong in [
+            "", "3", "a.", "a[", "a[x]", "a b", "(a", "a)", "**", "a..b", "a[-1]",
+        ] {
+            assert_eq!(Path::parse(wrong), None, "{wrong}");
+        }
+    }
+}
