@@ -99,7 +99,7 @@ impl Walk<'_> {
         let Some(origin) = code.origin(block) else {
             return;
         };
-        for (holder, words) in &self.places.starts[origin.index()] {
+        for (holder, words) in self.places.starts.get(origin.index()).into_iter().flatten() {
             self.at[*holder as usize] = Some(words.clone());
             self.activate(*holder);
         }

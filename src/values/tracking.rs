@@ -75,7 +75,7 @@ pub struct Sources {
     /// Everything that has names, with its type.
     pub values: Vec<(SourceValue, Type)>,
     /// What variables of the front end are.
-    pub moments: Moments,
+    pub(crate) moments: Moments,
     /// The place of each number, from 1.
     places: Vec<SourcePlace>,
     copied: HashMap<SourcePlace, u32>,

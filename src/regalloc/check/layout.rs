@@ -27,6 +27,9 @@ impl Layout {
         let slots = outgoing + after.spill_bytes.next_multiple_of(ALIGNMENT);
         let mut expected = before.clone();
         expected.spill_bytes = after.spill_bytes;
+        for offset in expected.slots.iter_mut().flatten() {
+            *offset += slots;
+        }
         for zone in &mut expected.redzones {
             zone.offset += slots;
         }

@@ -10,6 +10,7 @@ use crate::sim::launch::launch_bank;
 use crate::sim::launch::shape::Shape;
 use crate::sim::warp::registers::{GENERAL, LANES};
 use crate::values::ValueLocations;
+use crate::variables::ScopeKind;
 
 impl Session {
     /// All warps of the blocks that have begun and not ended.
@@ -83,6 +84,19 @@ impl Session {
             seen.collect()
         });
         views.unwrap_or_default()
+    }
+
+    /// The names that the source has for the function that a thread is in and those that it was inlined into, the
+    /// innermost first; nothing if the front end has told of none.
+    pub fn scope_names(&self, thread: Thread) -> Vec<String> {
+        let names = self.looking(thread, |look, _| {
+            let names = data::scopes(look).filter_map(|scope| match &scope.kind {
+                ScopeKind::Function(name) | ScopeKind::Inlined(name, _) => Some(name.clone()),
+                ScopeKind::Block => None,
+            });
+            names.collect()
+        });
+        names.unwrap_or_default()
     }
 
     /// A variable, or a part of one, as a thread has it.

@@ -10,6 +10,7 @@ use crate::sim::check::Checker;
 use crate::sim::decode::program::WORD_BYTES;
 use crate::sim::launch::{Extent, Loaded};
 use crate::sim::memory::global::Table;
+use crate::variables::{ScopeKind, ScopeLocations};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -291,7 +292,14 @@ impl Session {
             }
             Place::Function(name) => {
                 let name = name.trim_start_matches('%');
-                let found = image.functions.iter().find(|f| f.name == name);
+                // By its symbol, or as the source calls it.
+                let is_called = |scope: &ScopeLocations| match &scope.kind {
+                    ScopeKind::Function(of) => scope.parent.is_none() && of == name,
+                    _ => false,
+                };
+                let mut functions = image.functions.iter();
+                let found = functions.clone().find(|f| f.name == name);
+                let found = found.or_else(|| functions.find(|f| f.scopes.iter().any(is_called)));
                 let found = found.ok_or_else(|| format!("there is no function {name}"))?;
                 Ok(vec![found.address / WORD])
             }

@@ -1,24 +1,15 @@
 //! `clif-util debug FILES --kernel NAME`: a kernel stopped, looked into, and run backwards.
 //!
-//! Commands come from a prompt, from a script, or as requests of the Debug Adapter Protocol ([`dap`]). All of them call
-//! one [`Session`](cranelift_thisgpu::sim::debug::Session).
-
-mod command;
-mod dap;
-mod debugger;
-mod operand;
-mod prompt;
+//! Compiles with locations and hands the launch to the debugger ([`thisgpu_debugger`]).
 
 use crate::launch::{Target, Texts};
 use crate::{Outcome, input};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::settings::Options as Settings;
 use cranelift_thisgpu::sim::SimConfig;
-use debugger::Debugger;
-use std::io::{IsTerminal, stdin};
-use std::path::PathBuf;
+use thisgpu_debugger::{Debugger, Sources};
 
 /// Options of `debug`.
 #[derive(Args)]
@@ -30,12 +21,8 @@ Exit status: 0 success, 1 files that cannot be used or a command of a script tha
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// Commands, one a line, instead of the prompt; # begins a comment.
-    #[arg(long, value_name = "FILE", conflicts_with = "dap")]
-    script: Option<PathBuf>,
-    /// Speak the Debug Adapter Protocol on standard input and output, or on this port of the loopback interface.
-    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true)]
-    dap: Option<Option<u16>>,
+    #[command(flatten)]
+    commands: thisgpu_debugger::Commands,
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent
     /// code, and stop where one is found.
     #[arg(long)]
@@ -67,20 +54,9 @@ impl Options {
         });
         let (kernel, arguments) = self.target.load(&device, &object)?;
         let session = self.target.launch(&kernel, &arguments).debug()?;
-        let debugger = Debugger::new(session, device, texts);
-        match (self.dap, self.script) {
-            (Some(None), _) => dap::on_standard_streams(debugger),
-            (Some(Some(port)), _) => dap::on_port(debugger, port),
-            (None, Some(script)) => {
-                let text = input::text(&script)?;
-                prompt::run_script(debugger, text.lines().map(|line| Ok(line.to_owned())))
-                    .with_context(|| input::name(&script))
-            }
-            (None, None) if stdin().is_terminal() => prompt::run(debugger),
-            (None, None) => {
-                let lines = stdin().lines().map(|line| line.map_err(Into::into));
-                prompt::run_script(debugger, lines)
-            }
-        }
+        let debugger = Debugger::new(session, device, Sources::of_texts(texts));
+        self.commands
+            .run(debugger, |line| input::print_line(line))?;
+        Ok(Outcome::Success)
     }
 }

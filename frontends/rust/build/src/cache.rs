@@ -96,6 +96,8 @@ impl Cache {
             clif: String::from_utf8(self.read("kernels.clif")?).ok()?,
             description: kept.description,
             is_fresh: true,
+            // The caller knows it.
+            source_folder: PathBuf::new(),
         })
     }
 

@@ -24,6 +24,8 @@ pub struct Package {
     pub target_directory: PathBuf,
     /// Its dependencies that cannot have convergent calls of their own, as package specifications.
     plain: Vec<String>,
+    /// The folder of the workspace, where rustc runs: names of files in debug information begin in it.
+    pub workspace: PathBuf,
     /// What a build depends on: manifests, lock file and sources of packages without a registry.
     pub sources: Vec<PathBuf>,
 }
@@ -323,6 +325,7 @@ impl Package {
                 .ok_or_else(|| unexpected("a target directory"))?,
             plain,
             sources,
+            workspace: root,
         })
     }
 }

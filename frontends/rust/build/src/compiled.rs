@@ -2,6 +2,7 @@
 
 use crate::descriptor::KernelDescription;
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 /// What the host knows of the kernels of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,7 @@ pub struct Compiled {
     pub(crate) clif: String,
     pub(crate) description: Description,
     pub(crate) is_fresh: bool,
+    pub(crate) source_folder: PathBuf,
 }
 
 impl Compiled {
@@ -37,6 +39,11 @@ impl Compiled {
     /// The kernels.
     pub fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// The folder in which the names of source files begin that are not absolute.
+    pub fn source_folder(&self) -> &Path {
+        &self.source_folder
     }
 
     /// Whether nothing had to be translated, since no crate's LLVM IR has changed since the last time.

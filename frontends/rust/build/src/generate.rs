@@ -167,6 +167,7 @@ mod tests {
                 formats: vec![(1, "a \"b\"".into())],
             },
             is_fresh: false,
+            source_folder: ".".into(),
         };
         let text = generate(&compiled, Path::new("/out/kernels.elf")).unwrap();
         let expected = [

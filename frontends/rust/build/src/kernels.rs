@@ -201,7 +201,8 @@ impl Kernels {
         let cache = Cache::new(&target.join(format!("kernels-{}-{variant}", package.name)));
         // Whoever compiles the same crate at the same time waits, and finds the result.
         let _lock = cache.lock()?;
-        if let Some(compiled) = cache.get(&inputs) {
+        if let Some(mut compiled) = cache.get(&inputs) {
+            compiled.source_folder = package.workspace;
             return Ok(compiled);
         }
         let program = link(&texts, &contents)?;
@@ -242,6 +243,7 @@ impl Kernels {
                 kernels,
             },
             is_fresh: false,
+            source_folder: package.workspace,
         };
         cache.put(inputs, &compiled)?;
         Ok(compiled)

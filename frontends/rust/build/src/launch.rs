@@ -6,6 +6,7 @@ use crate::error::{Error, Mismatch};
 use crate::output;
 use cranelift_thisgpu::driver::argument::Value;
 use cranelift_thisgpu::driver::{self, Pod};
+use cranelift_thisgpu::sim::debug::Session;
 use cranelift_thisgpu::{Buffer, Device, Grid, Report};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -126,6 +127,14 @@ impl Module {
         })
     }
 
+    /// What its kernels have printed and no launch has shown: those of a debugger.
+    ///
+    /// # Errors
+    /// Memory that cannot be read.
+    pub fn output(&self) -> Result<String, Error> {
+        output::read(&self.module, &self.description.formats)
+    }
+
     /// What is known of its kernels.
     pub fn description(&self) -> &Description {
         &self.description
@@ -214,6 +223,21 @@ impl Launch<'_> {
             Ok(text) => (outcome.map_err(Error::from), text),
             Err(error) => (outcome.map_err(Error::from).and(Err(error)), String::new()),
         }
+    }
+
+    /// Stands before the first instruction and goes on when it is told to, for a debugger.
+    ///
+    /// # Errors
+    /// Arguments that do not match the parameters, an impossible launch, a device without a debugger.
+    pub fn debug(self) -> Result<Session, Error> {
+        let values = self.values()?;
+        let arguments: Vec<&dyn driver::Argument> = values
+            .iter()
+            .map(|value| value as &dyn driver::Argument)
+            .collect();
+        let launch = self.kernel.kernel.launch(self.grid);
+        let session = launch.shared(self.shared).args(&arguments).debug();
+        Ok(session?)
     }
 
     /// The values as the entry takes them.

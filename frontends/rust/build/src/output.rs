@@ -11,6 +11,20 @@ const HEADER: u64 = 8;
 
 /// Takes what was written, and leaves the buffer empty.
 pub fn take(module: &Module, formats: &[(u32, String)]) -> Result<String, Error> {
+    let text = read(module, formats)?;
+    if let Some(buffer) = module.data(BUFFER).filter(|_| !text.is_empty()) {
+        let asked: Vec<u8> = buffer.read_range(0..4)?;
+        let asked = asked
+            .first_chunk()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let end = (HEADER + 4 * u64::from(asked)).min(buffer.bytes());
+        buffer.slice(0..end)?.clear()?;
+    }
+    Ok(text)
+}
+
+/// What was written.
+pub fn read(module: &Module, formats: &[(u32, String)]) -> Result<String, Error> {
     let Some(buffer) = module.data(BUFFER) else {
         return Ok(String::new());
     };
@@ -26,7 +40,6 @@ pub fn take(module: &Module, formats: &[(u32, String)]) -> Result<String, Error>
     }
     let end = (HEADER + 4 * asked).min(buffer.bytes());
     let bytes = buffer.read_range(HEADER..end)?;
-    buffer.slice(0..end)?.clear()?;
     let words: Vec<u32> = (0..bytes.len() / 4)
         .map(|index| word(&bytes, index))
         .collect();

@@ -1,6 +1,6 @@
 //! `cargo thisgpu build`: an object, and a line for each kernel.
 
-use crate::options::Compilation;
+use crate::options::{Compilation, Purpose};
 use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_thisgpu::Object;
@@ -27,7 +27,7 @@ enum Emit {
 
 impl Options {
     pub fn run(&self) -> Result<()> {
-        let compiled = self.compilation.compile(false)?;
+        let compiled = self.compilation.compile(Purpose::Run)?;
         if let Some(path) = &self.output {
             std::fs::write(path, compiled.object()).with_context(|| path.display().to_string())?;
         }

@@ -1,4 +1,4 @@
-//! `cargo thisgpu`: makes, builds, runs and tests crates of kernels in Rust.
+//! `cargo thisgpu`: makes, builds, runs, tests and debugs crates of kernels in Rust.
 //!
 //! Exit status: 0 success, 1 failure of what was asked, 2 a wrong command line.
 
@@ -6,6 +6,8 @@
 
 mod arguments;
 mod build;
+mod debug;
+mod launch;
 mod new;
 mod options;
 mod run;
@@ -39,6 +41,8 @@ enum Command {
     Run(run::Options),
     /// Run the tests for the device on the simulator.
     Test(test::Options),
+    /// Stop a kernel or a test, look into it, and go backwards.
+    Debug(debug::Options),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Command::Build(options) => options.run(),
         Command::Run(options) => options.run(),
         Command::Test(options) => options.run(),
+        Command::Debug(options) => options.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,9 +11,9 @@ pub struct Compilation {
     /// The crate with the kernels [default: this directory, or `kernels` in it]
     #[arg(long = "crate", value_name = "DIR")]
     crate_dir: Option<PathBuf>,
-    /// 0 to 3, s or z.
-    #[arg(long, value_name = "LEVEL", default_value = "3", value_parser = level)]
-    opt_level: OptLevel,
+    /// 0 to 3, s or z [default: 3, of `debug` 0].
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    opt_level: Option<OptLevel>,
     /// Compile debug_assert! in.
     #[arg(long)]
     debug_assertions: bool,
@@ -42,6 +42,28 @@ pub struct Compilation {
     #[arg(long = "set", value_name = "SETTING")]
     settings: Vec<String>,
 }
+
+/// What a crate is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Run,
+    Test,
+    Debug,
+    DebugTest,
+}
+
+impl Purpose {
+    fn is_test(self) -> bool {
+        matches!(self, Purpose::Test | Purpose::DebugTest)
+    }
+
+    fn is_debug(self) -> bool {
+        matches!(self, Purpose::Debug | Purpose::DebugTest)
+    }
+}
+
+/// Settings of the back end with which a debugger shows every variable, and goes from line to line.
+const READABLE: [&str; 3] = ["opt_level=none", "keep_slots=true", "reorder=false"];
 
 fn level(text: &str) -> Result<OptLevel, String> {
     OptLevel::parse(text).ok_or_else(|| "there are 0, 1, 2, 3, s and z".into())
@@ -74,15 +96,30 @@ impl Compilation {
     }
 
     /// Compiles it.
-    pub fn compile(&self, test: bool) -> Result<Compiled> {
+    pub fn compile(&self, purpose: Purpose) -> Result<Compiled> {
         let features: Vec<&str> = self.features.iter().map(String::as_str).collect();
         let mut options = thisgpu_build::Options::default();
+        let test = purpose.is_test();
+        let level = match self.opt_level {
+            Some(level) => level,
+            None if purpose.is_debug() => OptLevel::None,
+            None => OptLevel::default(),
+        };
+        if purpose.is_debug() {
+            options.value_locations = true;
+            if level == OptLevel::None {
+                READABLE
+                    .iter()
+                    .try_for_each(|setting| options.set(setting))?;
+            }
+        }
+        // What is asked for goes before what is meant.
         for setting in &self.settings {
             options.set(setting)?;
         }
         let mut kernels = Kernels::new()
             .crate_dir(self.directory()?)
-            .opt_level(self.opt_level)
+            .opt_level(level)
             .debug_assertions(self.debug_assertions || test)
             .overflow_checks(self.overflow_checks || test)
             .features(&features)

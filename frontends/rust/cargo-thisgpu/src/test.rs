@@ -4,7 +4,7 @@
 //! The report looks as that of `cargo test`, and like there assertions, overflow checks and `debug_assert!` are on.
 //! Functions marked `#[test]` are the host's: `cargo test` runs them, and the tests of one thread as well.
 
-use crate::options::Compilation;
+use crate::options::{Compilation, Purpose};
 use anyhow::{Result, bail};
 use clap::Args;
 use thisgpu_build::{Device, Error, Grid, KernelDescription, Module, SimConfig};
@@ -22,7 +22,7 @@ pub struct Options {
 
 impl Options {
     pub fn run(&self) -> Result<()> {
-        let compiled = self.compilation.compile(true)?;
+        let compiled = self.compilation.compile(Purpose::Test)?;
         let is_test = |kernel: &&KernelDescription| kernel.test_threads.is_some();
         let is_wanted = |kernel: &&KernelDescription| {
             self.filter

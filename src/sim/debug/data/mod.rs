@@ -11,14 +11,12 @@ pub use path::Path;
 
 use super::operand::Look;
 use crate::variables::{
-    Address, Member, Part, PartPlace, ScopeKind, TypeKind, VariableLocations, VariableType,
-    Variants,
+    Address, Member, Part, PartPlace, ScopeKind, ScopeLocations, TypeKind, VariableLocations,
+    VariableType, Variants,
 };
 
 /// Most bytes of a variable that are looked at (*assumed*: nobody reads more of it at once).
 const MOST_BYTES: u64 = 1 << 20;
-/// Most elements that are taken apart.
-pub const MOST_ELEMENTS: u64 = 1024;
 
 /// Bytes with a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,21 +71,25 @@ pub(super) fn type_of<'a>(look: &Look<'a>, number: u32) -> Option<&'a VariableTy
     look.image.types.get(number as usize)
 }
 
-/// The variables that are seen from where a lane is, the innermost scope first, with the calls between it and theirs.
-pub(super) fn seen<'a>(
-    look: &Look<'a>,
-) -> impl Iterator<Item = (u32, &'a VariableLocations)> + use<'a> {
+/// The scopes that the next instruction is in, the innermost first.
+pub(super) fn scopes<'a>(look: &Look<'a>) -> impl Iterator<Item = &'a ScopeLocations> + use<'a> {
     let function = look.image.function_at(look.pc);
     let (scopes, offset) = function.map_or((&[][..], 0), |function| {
         (function.scopes.as_slice(), look.pc - function.address)
     });
-    let mut frame = 0;
     // Inner ones stand behind outer ones, and those that an instruction is in are in each other.
-    let scopes = scopes
+    scopes
         .iter()
         .rev()
-        .filter(move |scope| scope.contains(offset));
-    scopes.flat_map(move |scope| {
+        .filter(move |scope| scope.contains(offset))
+}
+
+/// The variables that are seen from where a lane is, the innermost scope first, with the calls between it and theirs.
+pub(super) fn seen<'a>(
+    look: &Look<'a>,
+) -> impl Iterator<Item = (u32, &'a VariableLocations)> + use<'a> {
+    let mut frame = 0;
+    scopes(look).flat_map(move |scope| {
         let own = frame;
         frame += u32::from(matches!(scope.kind, ScopeKind::Inlined(..)));
         scope

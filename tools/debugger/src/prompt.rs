@@ -2,7 +2,7 @@
 
 use super::command::{Command, HELP, parse};
 use super::debugger::Debugger;
-use crate::{Outcome, input};
+use crate::Print;
 use anyhow::{Result, bail};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -60,7 +60,7 @@ fn pause_by_key(debugger: &Debugger) {
 }
 
 /// Reads commands from a terminal until the end.
-pub fn run(mut debugger: Debugger) -> Result<Outcome> {
+pub fn run(mut debugger: Debugger, print: Print) -> Result<()> {
     pause_by_key(&debugger);
     let mut editor: Editor<Names, DefaultHistory> = Editor::new()?;
     let functions = debugger.session.image().functions.iter();
@@ -69,13 +69,13 @@ pub fn run(mut debugger: Debugger) -> Result<Outcome> {
         functions: functions.map(|function| function.name.clone()).collect(),
     }));
     let beginning = debugger.session.go_to(0);
-    input::print_line(debugger.arrived(&beginning))?;
+    print(&debugger.arrived(&beginning))?;
     let mut last = String::new();
     loop {
         let line = match editor.readline("(thisgpu) ") {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => return Ok(Outcome::Success),
+            Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => bail!(error),
         };
         // An empty line is the last command again.
@@ -85,12 +85,12 @@ pub fn run(mut debugger: Debugger) -> Result<Outcome> {
         }
         match parse(&last, debugger.thread, debugger.session.shape()) {
             Ok(None) => {}
-            Ok(Some(Command::Quit)) => return Ok(Outcome::Success),
+            Ok(Some(Command::Quit)) => return Ok(()),
             Ok(Some(command)) => match debugger.run(command) {
-                Ok(text) => input::print_line(text)?,
-                Err(error) => input::print_line(format!("error: {error}"))?,
+                Ok(text) => print(&text)?,
+                Err(error) => print(&format!("error: {error}"))?,
             },
-            Err(error) => input::print_line(format!("error: {error}"))?,
+            Err(error) => print(&format!("error: {error}"))?,
         }
     }
 }
@@ -102,7 +102,8 @@ pub fn run(mut debugger: Debugger) -> Result<Outcome> {
 pub fn run_script(
     mut debugger: Debugger,
     lines: impl Iterator<Item = Result<String>>,
-) -> Result<Outcome> {
+    print: Print,
+) -> Result<()> {
     pause_by_key(&debugger);
     // The first block begins.
     debugger.session.next_thread();
@@ -115,11 +116,11 @@ pub fn run_script(
             Ok(Some(command)) => command,
             Err(error) => bail!("line {number}: {error}"),
         };
-        input::print_line(format!("(thisgpu) {}", line.trim()))?;
+        print(&format!("(thisgpu) {}", line.trim()))?;
         match debugger.run(command) {
-            Ok(text) => input::print_line(text)?,
+            Ok(text) => print(&text)?,
             Err(error) => bail!("line {number}: {error}"),
         }
     }
-    Ok(Outcome::Success)
+    Ok(())
 }

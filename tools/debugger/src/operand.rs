@@ -1,6 +1,6 @@
-//! Registers and numbers as somebody writes them.
+//! Registers, values, variables and numbers as somebody writes them.
 
-use cranelift_thisgpu::sim::debug::{Comparison, Condition, Operand};
+use cranelift_thisgpu::sim::debug::{Comparison, Condition, Number, Operand, Path};
 use cranelift_thisgpu::values::SourceValue;
 
 /// Reads `12` or `0x1c`.
@@ -12,7 +12,9 @@ pub fn number(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, radix).map_err(|_| format!("`{text}` is no number"))
 }
 
-/// Reads a register as assembly text has it: `R4`, `R[4:5]`, `P0`, `UR2`; or a value as CLIF has it: `v12`.
+/// Reads a register as assembly text has it: `R4`, `R[4:5]`, `P0`, `UR2`; a value as CLIF has it: `v12`; or a variable
+/// and the way to a part of it: `x`, `p.x`, `xs[3]`, `*r`. A variable whose name is that of a register or value is written
+/// in brackets: `(v12)`.
 pub fn operand(text: &str) -> Result<Operand, String> {
     let read = || {
         if let Some(pair) = text.strip_prefix("R[") {
@@ -46,9 +48,46 @@ pub fn operand(text: &str) -> Result<Operand, String> {
             number.filter(|number| *number < Operand::REGISTERS)?,
         ))
     };
-    read().ok_or_else(|| {
-        format!("`{text}` is no register and no value; write R4, R[4:5], P0, UR2 or v12")
+    // What looks like a register and is none is most often a mistake.
+    let is_register =
+        text.starts_with(['R', 'P', 'U']) && text.ends_with(|c: char| c.is_ascii_digit());
+    let variable = || {
+        Path::parse(text)
+            .filter(|_| !is_register)
+            .map(Operand::Variable)
+    };
+    read().or_else(variable).ok_or_else(|| {
+        format!(
+            "`{text}` is no register, value or variable; write R4, R[4:5], P0, UR2, v12 or x.y[3]"
+        )
     })
+}
+
+/// Reads what a condition compares with: `12`, `-3`, `0x1c`, `1.5`, `true`, `'a'`.
+pub fn compared(text: &str) -> Result<Number, String> {
+    let integer = || {
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, text),
+        };
+        Some(Number::Integer(sign * i128::from(number(digits).ok()?)))
+    };
+    let word = || match text {
+        "true" => Some(Number::Integer(1)),
+        "false" => Some(Number::Integer(0)),
+        _ => {
+            let character = text.strip_prefix('\'')?.strip_suffix('\'')?;
+            let mut characters = character.chars();
+            let code = u32::from(characters.next()?);
+            characters
+                .next()
+                .is_none()
+                .then_some(Number::Integer(code.into()))
+        }
+    };
+    let float = || text.parse().ok().map(Number::Float);
+    let read = integer().or_else(word).or_else(float);
+    read.ok_or_else(|| format!("`{text}` is no number, truth or character"))
 }
 
 /// Reads `R4 == 7`.
@@ -72,7 +111,7 @@ pub fn condition(text: &str) -> Result<Condition, String> {
                 ));
             }
         },
-        value: number(value)?,
+        value: compared(value)?,
     })
 }
 
@@ -88,15 +127,16 @@ mod tests {
         let value = Operand::Source(SourceValue::Value(12));
         assert_eq!(operand("v12"), Ok(value));
         assert_eq!(operand("P6"), Ok(Operand::Predicate(6)));
+        let path = Path::parse("p.x[3]").unwrap();
+        assert_eq!(operand("p.x[3]"), Ok(Operand::Variable(path)));
         for wrong in [
             "",
-            "R",
             "4",
             "R[4:6]",
             "R[255:256]",
             "R255",
             "R256",
-            "X1",
+            "x.",
             "P-1",
             "P7",
             "UR63",
@@ -110,9 +150,18 @@ mod tests {
         let expected = Condition {
             operand: Operand::Register(4),
             comparison: Comparison::Less,
-            value: 16,
+            value: Number::Integer(16),
         };
         assert_eq!(condition("R4 < 0x10"), Ok(expected));
+        for (text, number) in [
+            ("-3", Number::Integer(-3)),
+            ("0x10", Number::Integer(16)),
+            ("1.5", Number::Float(1.5)),
+            ("true", Number::Integer(1)),
+            ("'a'", Number::Integer(97)),
+        ] {
+            assert_eq!(compared(text), Ok(number), "{text}");
+        }
         for wrong in ["R4", "R4 = 1", "R4 == x", "R4==1", "R4 == 1 2"] {
             assert!(condition(wrong).is_err(), "{wrong}");
         }

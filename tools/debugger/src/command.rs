@@ -28,10 +28,12 @@ pub enum Command {
     Print(Operand),
     Registers,
     Values,
+    Locals,
     Where,
     Disassemble(Option<u32>, usize),
     Memory(Space, u64, usize),
     Set(u8, u32),
+    Output,
     Help,
     Quit,
 }
@@ -55,10 +57,10 @@ impl Command {
 }
 
 /// The names of commands, how they are written, and what they do.
-pub const HELP: [(&str, &str, &str); 26] = [
+pub const HELP: [(&str, &str, &str); 28] = [
     (
         "break",
-        "PLACE [block N] [thread N] [if R4 == 7]",
+        "PLACE [block N] [thread N] [if x == 7]",
         "stop before a function, a LINE, FILE:LINE or *ADDRESS",
     ),
     (
@@ -94,16 +96,21 @@ pub const HELP: [(&str, &str, &str); 26] = [
     ),
     (
         "lanes",
-        "REGISTER",
-        "a register, or a value of the source, in all lanes of the warp: R4, R[4:5], P0, UR2, v12",
+        "WHAT",
+        "a register, value or variable in all lanes of the warp: R4, R[4:5], P0, UR2, v12, p.x[3]",
     ),
     (
         "print",
-        "REGISTER",
-        "a register of the thread, or a value of the source",
+        "WHAT",
+        "a register, value or variable of the thread, or a part of a variable",
     ),
     ("registers", "", "those of the thread that are not 0"),
-    ("values", "", "the values of the source that are available"),
+    (
+        "locals",
+        "",
+        "the variables of the function, or without them the values",
+    ),
+    ("values", "", "the values of the CLIF that are available"),
     ("where", "", "the thread's place and calls"),
     ("quit", "", "end"),
     (
@@ -117,11 +124,12 @@ pub const HELP: [(&str, &str, &str); 26] = [
         "bytes of memory; shared and local are the thread's",
     ),
     ("set", "R4 = 7", "change a register of the thread"),
+    ("output", "", "what kernels have printed so far"),
     ("help", "", "this"),
 ];
 
 /// Other names, as gdb has them.
-const ALIASES: [(&str, &str); 15] = [
+const ALIASES: [(&str, &str); 14] = [
     ("b", "break"),
     ("s", "step"),
     ("n", "next"),
@@ -134,7 +142,6 @@ const ALIASES: [(&str, &str); 15] = [
     ("bt", "where"),
     ("backtrace", "where"),
     ("p", "print"),
-    ("locals", "values"),
     ("x", "memory"),
     ("q", "quit"),
 ];
@@ -215,6 +222,7 @@ pub fn parse(
         "print" => Command::Print(operand(rest)?),
         "registers" => only(Command::Registers)?,
         "values" => only(Command::Values)?,
+        "locals" => only(Command::Locals)?,
         "where" => only(Command::Where)?,
         "disassemble" => match words[..] {
             [] => Command::Disassemble(None, 8),
@@ -243,6 +251,7 @@ pub fn parse(
             },
             None => return Err("set takes a register and a value: set R4 = 7".to_owned()),
         },
+        "output" => only(Command::Output)?,
         "help" => only(Command::Help)?,
         "quit" => only(Command::Quit)?,
         _ => return Err(format!("`{name}` is no command; `help` tells them")),

@@ -1,14 +1,18 @@
 //! A session, the thread that somebody looks at, and what is told of both.
 
 use super::command::{Command, HELP};
-use crate::launch::Texts;
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::debug::{
-    Comparison, GroupView, Operand, Session, Space, Stop, Thread, WaitView, Watch, Watched,
+    Comparison, Datum, GroupView, Number, Operand, Session, Space, Stop, Thread, WaitView, Watch,
+    Watched,
 };
 use cranelift_thisgpu::values::SourceValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
@@ -19,19 +23,66 @@ const BYTES_IN_LINE: usize = 16;
 /// Warps that `warps` shows, at most.
 const SHOWN: usize = 64;
 
-/// What a prompt works with.
-pub struct Debugger {
-    pub session: Session,
-    /// Whom commands are about.
-    pub thread: Thread,
-    /// The sources that were compiled.
-    texts: Texts,
-    /// It has the memory that the session works on.
-    _device: Device,
+/// The files that were compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Texts by their names; others are read where they are.
+    texts: BTreeMap<String, String>,
+    /// What names that are not absolute begin in; the current directory unless said.
+    folder: PathBuf,
 }
 
+impl Sources {
+    /// Texts by the names that code has for them.
+    pub fn of_texts(texts: BTreeMap<String, String>) -> Sources {
+        Sources {
+            texts,
+            folder: PathBuf::new(),
+        }
+    }
+
+    /// Files whose names begin in this folder.
+    pub fn in_folder(folder: PathBuf) -> Sources {
+        Sources {
+            texts: BTreeMap::new(),
+            folder,
+        }
+    }
+
+    /// Where a file is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    /// What stands in a file, if it is there.
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self.texts.get(name) {
+            Some(text) => Some(text.into()),
+            None => Some(fs::read_to_string(self.path(name)).ok()?.into()),
+        }
+    }
+}
+
+/// A session that somebody looks at.
+pub struct Debugger {
+    pub(crate) session: Session,
+    /// Whom commands are about.
+    pub(crate) thread: Thread,
+    /// The files that were compiled.
+    sources: Sources,
+    /// It has the memory that the session works on.
+    _device: Device,
+    /// What kernels have printed so far.
+    output: Option<Output>,
+}
+
+/// Tells what kernels have printed so far.
+pub type Output = Box<dyn Fn() -> Result<String, String>>;
+
 impl Debugger {
-    pub fn new(session: Session, device: Device, texts: Texts) -> Debugger {
+    /// A session at its beginning, whose memory is that of a device.
+    pub fn new(session: Session, device: Device, sources: Sources) -> Debugger {
         let thread = Thread {
             block: 0,
             thread: 0,
@@ -39,8 +90,23 @@ impl Debugger {
         Debugger {
             session,
             thread,
-            texts,
+            sources,
             _device: device,
+            output: None,
+        }
+    }
+
+    /// With what tells of the kernels' output.
+    pub fn with_output(mut self, output: Output) -> Debugger {
+        self.output = Some(output);
+        self
+    }
+
+    /// What kernels have printed so far.
+    fn printed(&self) -> Result<String, String> {
+        match &self.output {
+            Some(output) => output(),
+            None => Ok(String::new()),
         }
     }
 
@@ -78,17 +144,19 @@ impl Debugger {
                 self.here()
             }
             Command::Warps => self.warps(),
-            Command::Lanes(operand) => self.lanes(operand)?,
+            Command::Lanes(operand) => self.lanes(&operand)?,
+            Command::Print(Operand::Variable(path)) => {
+                let datum = self.session.datum(thread, &path)?;
+                self.described(&path.to_string(), &datum)
+            }
             Command::Print(operand) => {
-                let value = self.value(operand)?;
-                format!(
-                    "{} = {}",
-                    name(operand),
-                    shown(value, self.type_of(thread, operand))
-                )
+                let value = self.value(&operand)?;
+                let ty = self.type_of(thread, &operand);
+                format!("{} = {}", name(&operand), shown(value, ty))
             }
             Command::Registers => self.registers()?,
             Command::Values => self.values(),
+            Command::Locals => self.locals(),
             Command::Where => self.frames(),
             Command::Disassemble(address, count) => self.disassemble(address, count)?,
             Command::Memory(space, address, bytes) => {
@@ -100,6 +168,10 @@ impl Debugger {
                     false => return Err(self.absent()),
                 }
             }
+            Command::Output => match self.printed()? {
+                text if text.is_empty() => "nothing was printed".to_owned(),
+                text => text.trim_end().to_owned(),
+            },
             Command::Help => help(),
             Command::Quit => String::new(),
         })
@@ -158,7 +230,8 @@ impl Debugger {
             }
             Stop::End => {
                 let issued = self.session.report().stats.warp_instructions;
-                return format!("all blocks have ended, after {issued} warp instructions");
+                let printed = self.printed().unwrap_or_else(|error| format!("{error}\n"));
+                return format!("{printed}all blocks have ended, after {issued} warp instructions");
             }
         };
         let here = self.here();
@@ -210,11 +283,8 @@ impl Debugger {
             let location = self.session.place(self.thread)?.location;
             let file = location.file.checked_sub(1)?;
             let file = self.session.image().files.get(file as usize)?;
-            let text = self
-                .texts
-                .get(file)?
-                .lines()
-                .nth(location.line as usize - 1)?;
+            let text = self.sources.text(file)?;
+            let text = text.lines().nth((location.line as usize).checked_sub(1)?)?;
             Some(format!("{:>5} | {text}", location.line))
         };
         line().unwrap_or_default()
@@ -252,15 +322,22 @@ impl Debugger {
             if let Some(thread) = breakpoint.thread {
                 let _ = write!(text, ", thread {thread}");
             }
-            if let Some(condition) = breakpoint.condition {
+            if let Some(condition) = &breakpoint.condition {
                 let comparison = match condition.comparison {
                     Comparison::Equal => "==",
                     Comparison::NotEqual => "!=",
                     Comparison::Less => "<",
                     Comparison::Greater => ">",
                 };
-                let operand = name(condition.operand);
-                let _ = write!(text, ", if {operand} {comparison} {:#x}", condition.value);
+                let operand = name(&condition.operand);
+                let _ = match condition.value {
+                    Number::Integer(number) => {
+                        write!(text, ", if {operand} {comparison} {number}")
+                    }
+                    Number::Float(number) => {
+                        write!(text, ", if {operand} {comparison} {number:?}")
+                    }
+                };
             }
             text.push('\n');
         }
@@ -335,12 +412,50 @@ impl Debugger {
     }
 
     /// A register or a value of the thread that is looked at.
-    pub fn value(&self, operand: Operand) -> Result<u128, String> {
+    pub fn value(&self, operand: &Operand) -> Result<u128, String> {
         let value = self.session.value(self.thread, operand);
         value.ok_or_else(|| match operand {
-            Operand::Source(value) => self.not_available(value),
+            Operand::Source(value) => self.not_available(*value),
+            Operand::Variable(path) => format!("{path} is not available here, or no number"),
             _ => self.absent(),
         })
+    }
+
+    /// Where the files of the source are.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// A datum with a name for it.
+    fn described(&self, name: &str, datum: &Datum) -> String {
+        let (ty, text) = (
+            self.session.type_name(datum),
+            self.session.text(self.thread, datum),
+        );
+        match ty {
+            "" => format!("{name} = {text}"),
+            ty => format!("{name}: {ty} = {text}"),
+        }
+    }
+
+    /// All variables, those of the calls around behind those of the innermost.
+    fn locals(&self) -> String {
+        let variables = self.session.variables(self.thread);
+        if variables.is_empty() {
+            return self.values();
+        }
+        let names = self.session.scope_names(self.thread);
+        let mut text = String::new();
+        let mut frame = 0;
+        for view in &variables {
+            if view.frame != frame {
+                frame = view.frame;
+                let name = names.get(frame as usize).map_or("", String::as_str);
+                let _ = writeln!(text, "in {name}, which called:");
+            }
+            let _ = writeln!(text, "{}", self.described(&view.name, &view.datum));
+        }
+        text.trim_end().to_owned()
     }
 
     /// Why a value of the source cannot be shown.
@@ -357,8 +472,8 @@ impl Debugger {
     }
 
     /// The CLIF type of a value of the source.
-    pub fn type_of(&self, thread: Thread, operand: Operand) -> Option<Type> {
-        let Operand::Source(value) = operand else {
+    pub fn type_of(&self, thread: Thread, operand: &Operand) -> Option<Type> {
+        let Operand::Source(value) = *operand else {
             return None;
         };
         let values = self.session.source_values(thread);
@@ -371,7 +486,7 @@ impl Debugger {
         let values = self.session.source_values(self.thread).iter();
         let lines = values.filter_map(|found| {
             let operand = Operand::Source(found.source);
-            let value = self.session.value(self.thread, operand)?;
+            let value = self.session.value(self.thread, &operand)?;
             Some(format!(
                 "{}: {} = {}",
                 found.source,
@@ -386,30 +501,49 @@ impl Debugger {
         }
     }
 
-    /// A register in all lanes of a warp.
-    fn lanes(&self, operand: Operand) -> Result<String, String> {
+    /// A register, value or variable in all lanes of a warp.
+    fn lanes(&self, operand: &Operand) -> Result<String, String> {
         let first = self.thread.thread - self.thread.lane() as u32;
-        let live = self
-            .session
-            .register(self.thread, 0)
-            .map_or(0, |value| value.live);
-        let mut text = String::new();
+        let registers = self.session.register(self.thread, 0);
+        let live = registers.ok_or_else(|| self.absent())?.live;
+        let mut texts: Vec<Option<String>> = Vec::new();
         for lane in 0..LANES {
             let thread = Thread {
                 thread: first + lane,
                 ..self.thread
             };
-            let value = self.session.value(thread, operand);
-            if value.is_none() && !matches!(operand, Operand::Source(_)) {
+            let text = match operand {
+                Operand::Variable(path) => {
+                    let datum = self.session.datum(thread, path);
+                    datum.ok().map(|datum| self.session.text(thread, &datum))
+                }
+                _ => {
+                    let value = self.session.value(thread, operand);
+                    value.map(|value| format!("{value:#x}"))
+                }
+            };
+            if text.is_none() && !matches!(operand, Operand::Source(_) | Operand::Variable(_)) {
                 return Err(self.absent());
             }
-            if (lane as usize).is_multiple_of(IN_LINE) {
+            texts.push(text.filter(|_| live >> lane & 1 != 0));
+        }
+        let widest = texts
+            .iter()
+            .flatten()
+            .map(|text| text.chars().count())
+            .max();
+        let (width, in_line) = match widest.unwrap_or(1) {
+            ..=10 => (10, IN_LINE),
+            // What is long has a line of its own.
+            _ => (1, 1),
+        };
+        let mut text = String::new();
+        for (lane, value) in texts.iter().enumerate() {
+            if lane.is_multiple_of(in_line) {
                 let _ = write!(text, "{}{lane:>2}:", if lane == 0 { "" } else { "\n" });
             }
-            match value.filter(|_| live >> lane & 1 != 0) {
-                None => text.push_str("          -"),
-                Some(value) => _ = write!(text, " {value:#10x}"),
-            }
+            let value = value.as_deref().unwrap_or("-");
+            let _ = write!(text, " {value:>width$}");
         }
         Ok(text)
     }
@@ -417,18 +551,18 @@ impl Debugger {
     fn registers(&self) -> Result<String, String> {
         let mut text = String::new();
         for number in 0..self.session.registers() {
-            let value = self.value(Operand::Register(number))?;
+            let value = self.value(&Operand::Register(number))?;
             if value != 0 {
                 let _ = writeln!(text, "R{number} = {value:#x}");
             }
         }
         for number in 0..Operand::PREDICATES {
-            if self.value(Operand::Predicate(number))? != 0 {
+            if self.value(&Operand::Predicate(number))? != 0 {
                 let _ = writeln!(text, "P{number} is true");
             }
         }
         for number in 0..Operand::UNIFORM {
-            let value = self.value(Operand::Uniform(number))?;
+            let value = self.value(&Operand::Uniform(number))?;
             if value != 0 {
                 let _ = writeln!(text, "UR{number} = {value:#x}");
             }
@@ -471,13 +605,14 @@ fn hexadecimal(addresses: &[u32]) -> String {
 }
 
 /// A register as assembly text has it.
-pub fn name(operand: Operand) -> String {
+pub fn name(operand: &Operand) -> String {
     match operand {
         Operand::Register(number) => format!("R{number}"),
-        Operand::Pair(number) => format!("R[{number}:{}]", u32::from(number) + 1),
+        Operand::Pair(number) => format!("R[{number}:{}]", u32::from(*number) + 1),
         Operand::Predicate(number) => format!("P{number}"),
         Operand::Uniform(number) => format!("UR{number}"),
         Operand::Source(value) => value.to_string(),
+        Operand::Variable(path) => path.to_string(),
     }
 }
 

@@ -1,40 +1,102 @@
-//! Registers of a frame, as variables.
+//! Variables and registers of a frame.
 
-use super::super::command;
-use super::super::debugger::{name, shown};
-use super::super::operand::{number, operand};
 use super::server::{Answer, Handle, LANES, Scope, Server};
-use cranelift_thisgpu::sim::debug::{Operand, Thread};
+use crate::command;
+use crate::debugger::{name, shown};
+use crate::operand::{number, operand};
+use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread, VariableView};
 use serde_json::{Value, json};
 
-/// The scopes of a frame.
+/// The scopes of every frame.
 const SCOPES: [(Scope, &str); 5] = [
-    (Scope::Values, "Values of the source"),
+    (Scope::Values, "Values of the CLIF"),
     (Scope::Registers, "Registers of the lane"),
     (Scope::Predicates, "Predicates of the lane"),
     (Scope::Uniform, "Uniform registers"),
     (Scope::AllLanes, "Registers of all lanes"),
 ];
 
+/// Elements and members that are sent of one variable, at most (*assumed*: a client shows no more).
+const MOST_PARTS: usize = 1000;
+
 impl Server {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Answer {
-        let Handle::Frame(thread) = self.handle_of(&arguments["frameId"])? else {
+        let Handle::Frame(thread, frame) = self.handle_of(&arguments["frameId"])? else {
             return Err("the reference is none of a frame".to_owned());
         };
-        let scopes = SCOPES.map(|(scope, name)| {
-            let own = self.handle(Handle::Scope(thread, scope));
-            let expensive = scope == Scope::AllLanes;
-            json!({"name": name, "variablesReference": own, "expensive": expensive})
-        });
+        let locals = frame.map(|frame| (Scope::Locals(frame), "Locals"));
+        let scopes: Vec<Value> = locals
+            .into_iter()
+            .chain(SCOPES)
+            .map(|(scope, name)| {
+                let own = self.handle(Handle::Scope(thread, scope));
+                let expensive = scope == Scope::AllLanes;
+                let mut said =
+                    json!({"name": name, "variablesReference": own, "expensive": expensive});
+                if let Scope::Locals(_) = scope {
+                    said["presentationHint"] = "locals".into();
+                }
+                said
+            })
+            .collect();
         Ok(json!({"scopes": scopes}))
+    }
+
+    /// A variable or a part of one, `path` says how to write it, with a reference to what it is made of.
+    fn datum(&mut self, thread: Thread, path: String, datum: Datum) -> Value {
+        let session = &self.debugger.session;
+        let has_parts = !session.parts(thread, &datum, 1).is_empty();
+        let (text, ty) = (
+            session.text(thread, &datum),
+            session.type_name(&datum).to_owned(),
+        );
+        let reference = match has_parts {
+            true => self.handle(Handle::Datum(thread, path.clone(), datum)),
+            false => 0,
+        };
+        json!({"value": text, "type": ty, "variablesReference": reference, "evaluateName": path})
+    }
+
+    /// The variables of a frame.
+    fn locals(&mut self, thread: Thread, frame: u32) -> Value {
+        let views = self.debugger.session.variables(thread).into_iter();
+        let views: Vec<VariableView> = views.filter(|view| view.frame == frame).collect();
+        let variables = views.into_iter().map(|view| {
+            let mut said = self.datum(thread, view.name.clone(), view.datum);
+            said["name"] = view.name.into();
+            said
+        });
+        let variables: Vec<Value> = variables.collect();
+        json!({"variables": variables})
+    }
+
+    /// What a variable is made of.
+    fn parts(&mut self, thread: Thread, path: &str, datum: &Datum) -> Value {
+        let parts = self.debugger.session.parts(thread, datum, MOST_PARTS);
+        let variables = parts.into_iter().map(|(name, part)| {
+            let path = match name.as_str() {
+                "*" => format!("(*{path})"),
+                element if element.starts_with('[') => format!("{path}{element}"),
+                member => format!("{path}.{member}"),
+            };
+            let mut said = self.datum(thread, path, part);
+            said["name"] = name.into();
+            said
+        });
+        let variables: Vec<Value> = variables.collect();
+        json!({"variables": variables})
     }
 
     pub(super) fn variables(&mut self, arguments: &Value) -> Answer {
         let registers = self.debugger.session.registers();
         let (thread, operands): (Thread, Vec<Operand>) =
             match self.handle_of(&arguments["variablesReference"])? {
-                Handle::Frame(_) => return Err("the reference is one of a frame".to_owned()),
+                Handle::Frame(..) => return Err("the reference is one of a frame".to_owned()),
                 Handle::Lanes(thread, register) => return Ok(self.lanes(thread, register)),
+                Handle::Datum(thread, path, datum) => return Ok(self.parts(thread, &path, &datum)),
+                Handle::Scope(thread, Scope::Locals(frame)) => {
+                    return Ok(self.locals(thread, frame));
+                }
                 Handle::Scope(thread, Scope::AllLanes) => {
                     let variable = |number: u8| {
                         let own = self.handle(Handle::Lanes(thread, number));
@@ -64,11 +126,11 @@ impl Server {
                 ),
             };
         let shown = |operand: Operand| {
-            let value = self.debugger.session.value(thread, operand)?;
-            let ty = self.debugger.type_of(thread, operand);
+            let value = self.debugger.session.value(thread, &operand)?;
+            let ty = self.debugger.type_of(thread, &operand);
             Some(json!({
-                "name": name(operand), "value": shown(value, ty), "variablesReference": 0,
-                "evaluateName": name(operand), "type": ty.map(|ty| ty.to_string()),
+                "name": name(&operand), "value": shown(value, ty), "variablesReference": 0,
+                "evaluateName": name(&operand), "type": ty.map(|ty| ty.to_string()),
             }))
         };
         let variables: Vec<Value> = operands.into_iter().filter_map(shown).collect();
@@ -82,7 +144,7 @@ impl Server {
             let value = self
                 .debugger
                 .session
-                .value(of_lane(thread, lane), operand)?;
+                .value(of_lane(thread, lane), &operand)?;
             let name = format!("lane {lane}");
             Some(json!({"name": name, "value": shown(value, None), "variablesReference": 0}))
         };
@@ -101,7 +163,10 @@ impl Server {
                 }
                 (of_lane(thread, lane as u32), register)
             }
-            Handle::Frame(thread) | Handle::Scope(thread, _) => match operand(wanted)? {
+            Handle::Datum(..) | Handle::Scope(_, Scope::Locals(_)) => {
+                return Err("unsupported: only registers can be changed".to_owned());
+            }
+            Handle::Frame(thread, _) | Handle::Scope(thread, _) => match operand(wanted)? {
                 Operand::Register(register) => (thread, register),
                 _ => return Err("only general registers can be changed".to_owned()),
             },
@@ -117,14 +182,25 @@ impl Server {
     pub(super) fn evaluate(&mut self, arguments: &Value) -> Answer {
         let expression = arguments["expression"].as_str().ok_or("no expression")?;
         if !arguments["frameId"].is_null()
-            && let Handle::Frame(thread) = self.handle_of(&arguments["frameId"])?
+            && let Handle::Frame(thread, _) = self.handle_of(&arguments["frameId"])?
         {
             self.debugger.thread = thread;
         }
         let thread = self.debugger.thread;
-        if let Ok(operand) = operand(expression) {
-            let value = self.debugger.value(operand)?;
-            let ty = self.debugger.type_of(thread, operand);
+        // A word that is a command is one, unless a variable has that name.
+        let operand = operand(expression);
+        if let Ok(Operand::Variable(path)) = &operand
+            && let Ok(datum) = self.debugger.session.datum(thread, path)
+        {
+            let mut said = self.datum(thread, expression.trim().to_owned(), datum);
+            said["result"] = said["value"].take();
+            return Ok(said);
+        }
+        if let Ok(operand) = operand
+            && !matches!(operand, Operand::Variable(_))
+        {
+            let value = self.debugger.value(&operand)?;
+            let ty = self.debugger.type_of(thread, &operand);
             return Ok(json!({"result": shown(value, ty), "variablesReference": 0}));
         }
         // In the console, the commands of the prompt that only look.

@@ -1,7 +1,7 @@
 //! Memory and code, as a client reads them.
 
-use super::super::operand::number;
 use super::server::{Answer, Server, data};
+use crate::operand::number;
 use cranelift_thisgpu::sim::debug::Space;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! What each request is answered with.
 
-use super::super::command::code_place;
-use super::super::debugger::Debugger;
-use super::super::operand::number;
 use super::transport::{Incoming, Request};
+use crate::command::code_place;
+use crate::debugger::Debugger;
+use crate::operand::number;
 use cranelift_thisgpu::locations::Location;
-use cranelift_thisgpu::sim::debug::{Place, Space, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{Datum, Place, Space, Stop, Thread};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -37,19 +37,23 @@ pub struct Server {
 }
 
 /// What a reference stands for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Handle {
-    /// A frame of a thread.
-    Frame(Thread),
+    /// A frame of a thread: one of those that were inlined into each other, the innermost is 0; none of a caller.
+    Frame(Thread, Option<u32>),
     /// A scope of it.
     Scope(Thread, Scope),
     /// A general register in all lanes of its warp.
     Lanes(Thread, u8),
+    /// A variable or a part of one, with how it is written.
+    Datum(Thread, String, Datum),
 }
 
 /// What of a thread is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
+    /// Variables of a frame.
+    Locals(u32),
     Values,
     Registers,
     Predicates,
@@ -239,7 +243,7 @@ impl Server {
             .and_then(|reference| reference.checked_sub(1));
         let handle = index.and_then(|index| self.handles.get(usize::try_from(index).ok()?));
         handle
-            .copied()
+            .cloned()
             .ok_or_else(|| format!("there is nothing with the reference {reference}"))
     }
 
@@ -386,18 +390,21 @@ impl Server {
         let mut handles = std::mem::take(&mut self.handles);
         let mut frames: Vec<Value> = Vec::new();
         // What was inlined is a frame of its own, inside that of the call.
-        let mut push = |pc: u32, function: Option<String>| {
+        let names = session.scope_names(thread);
+        let mut push = |pc: u32, function: Option<String>, names: &[String]| {
             let function = function.unwrap_or_else(|| format!("{pc:#x}"));
             let mut places = image.places_at(pc);
             let unknown = places.is_empty();
             places.resize(places.len() + usize::from(unknown), Location::default());
             let last = places.len() - 1;
             for (index, location) in places.into_iter().enumerate() {
-                let name = match index == last {
-                    true => function.clone(),
-                    false => format!("{function} (inlined)"),
+                let name = match (names.get(index), index == last) {
+                    (Some(name), _) => name.clone(),
+                    (None, true) => function.clone(),
+                    (None, false) => format!("{function} (inlined)"),
                 };
-                handles.push(Handle::Frame(thread));
+                let frame = (!names.is_empty()).then_some(index as u32);
+                handles.push(Handle::Frame(thread, frame));
                 let mut frame = json!({
                     "id": handles.len(), "name": name,
                     "line": location.line, "column": location.column,
@@ -405,7 +412,7 @@ impl Server {
                 });
                 let file = location.file.checked_sub(1);
                 if let Some(file) = file.and_then(|file| image.files.get(file as usize)) {
-                    let path = std::path::absolute(file).unwrap_or_else(|_| file.into());
+                    let path = self.debugger.sources().path(file);
                     let name = path
                         .file_name()
                         .map(|name| name.to_string_lossy().into_owned());
@@ -414,9 +421,9 @@ impl Server {
                 frames.push(frame);
             }
         };
-        push(place.pc, place.function);
+        push(place.pc, place.function, &names);
         for call in session.frames(thread) {
-            push(call.pc, call.function);
+            push(call.pc, call.function, &[]);
         }
         frames.truncate(DEPTH);
         self.handles = handles;
@@ -459,5 +466,5 @@ pub(super) fn thread_of(id: i64) -> Result<Thread, String> {
 /// Reads `shared 0x80 4`.
 pub(super) fn data(text: &str, thread: Thread) -> Result<(Space, u64, u64), String> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    super::super::command::range(&words, thread)
+    crate::command::range(&words, thread)
 }

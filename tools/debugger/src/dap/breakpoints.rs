@@ -1,7 +1,7 @@
 //! Breakpoints and watched memory: a client sets all of a kind at once.
 
-use super::super::operand::condition;
 use super::server::{Answer, Kind, Server, data};
+use crate::operand::condition;
 use cranelift_thisgpu::sim::debug::{Breakpoint, Place, Space, Thread, Watch, Watchpoint};
 use serde_json::{Value, json};
 

@@ -12,8 +12,7 @@ mod server;
 mod transport;
 mod variables;
 
-use super::debugger::Debugger;
-use crate::Outcome;
+use crate::debugger::Debugger;
 use anyhow::{Context, Result};
 use server::Server;
 use std::io::{Read, Write, stdin, stdout};
@@ -23,15 +22,15 @@ use std::thread;
 use transport::{Incoming, Reader, write_message};
 
 /// Speaks on standard input and output.
-pub fn on_standard_streams(debugger: Debugger) -> Result<Outcome> {
+pub fn on_standard_streams(debugger: Debugger) -> Result<()> {
     serve(debugger, stdin(), stdout())
 }
 
 /// Waits for one connection to a port of the loopback interface, and speaks on it.
-pub fn on_port(debugger: Debugger, port: u16) -> Result<Outcome> {
+pub fn on_port(debugger: Debugger, port: u16) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .with_context(|| format!("cannot listen on port {port}"))?;
-    crate::messages::say(format!("listening on {}\n", listener.local_addr()?));
+    eprintln!("listening on {}", listener.local_addr()?);
     let (stream, _) = listener.accept()?;
     serve(debugger, stream.try_clone()?, stream)
 }
@@ -40,7 +39,7 @@ fn serve(
     debugger: Debugger,
     input: impl Read + Send + 'static,
     mut output: impl Write,
-) -> Result<Outcome> {
+) -> Result<()> {
     let pause = debugger.session.pause();
     let mut server = Server::new(debugger);
     let (sender, receiver) = mpsc::channel();
@@ -68,5 +67,5 @@ fn serve(
             break;
         }
     }
-    Ok(Outcome::Success)
+    Ok(())
 }

@@ -1,0 +1,99 @@
+//! `cargo thisgpu debug`: a kernel or a test stopped, looked into, and run backwards.
+//!
+//! Unless it is asked for more, the crate is compiled as a person reads it: nothing optimised, every variable in
+//! memory, instructions in the order of the source.
+
+use crate::launch::Target;
+use crate::options::{Compilation, Purpose};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use thisgpu_build::{Compiled, Device, Grid, KernelDescription, Module, SimConfig};
+use thisgpu_debugger::{Debugger, Sources};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  cargo thisgpu debug saxpy 2 8:ramp 8:1
+  cargo thisgpu debug --test lanes_add_up
+  cargo thisgpu debug --dap saxpy 2 8:ramp 8:1      what VS Code runs
+Commands of the prompt are told by its `help`. Without a terminal they are read from standard input.")]
+pub struct Options {
+    #[command(flatten)]
+    compilation: Compilation,
+    #[command(flatten)]
+    commands: thisgpu_debugger::Commands,
+    /// The name is that of a test marked `#[kernel_test]`; its launch is the one that it has as a test.
+    #[arg(long)]
+    test: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Options {
+    pub fn run(self) -> Result<()> {
+        let compiled = self.compilation.compile(match self.test {
+            true => Purpose::DebugTest,
+            false => Purpose::Debug,
+        })?;
+        let config = SimConfig {
+            // As `cargo thisgpu test` has it.
+            check: self.test || self.target.config().check,
+            ..self.target.config()
+        };
+        let device = Device::simulator(config);
+        let module = compiled.load(&device)?;
+        let session = match self.test {
+            true => {
+                let test = self.wanted(&compiled)?;
+                let grid = Grid::new([1; 3], [test.test_threads.unwrap_or(1), 1, 1]);
+                module.kernel(&test.symbol)?.launch(grid).debug()?
+            }
+            false => {
+                let kernel = module.kernel(&self.target.symbol(&compiled)?)?;
+                let mut arguments = self.target.arguments(&device, &kernel)?;
+                self.target.launch(&kernel, &mut arguments)?.debug()?
+            }
+        };
+        let sources = Sources::in_folder(compiled.source_folder().into());
+        let debugger = Debugger::new(session, device, sources).with_output(printed(module));
+        let print = |line: &str| {
+            use std::io::Write;
+            writeln!(std::io::stdout().lock(), "{line}").context("standard output")
+        };
+        self.commands.run(debugger, print)
+    }
+
+    /// The test of the name.
+    fn wanted<'c>(&self, compiled: &'c Compiled) -> Result<&'c KernelDescription> {
+        let kernels = compiled.description().kernels.iter();
+        let tests: Vec<_> = kernels
+            .filter(|kernel| kernel.test_threads.is_some())
+            .collect();
+        let Some(name) = &self.target.kernel else {
+            bail!("which test? {}", names(&tests));
+        };
+        let exact = tests.iter().find(|test| test.name == *name);
+        let mut containing = tests
+            .iter()
+            .filter(|test| test.name.contains(name.as_str()));
+        match (exact, containing.next(), containing.next()) {
+            (Some(test), ..) | (None, Some(test), None) => Ok(test),
+            (None, None, _) => bail!("there is no test `{name}`; {}", names(&tests)),
+            (None, Some(_), Some(_)) => bail!(
+                "several tests have `{name}` in their names; {}",
+                names(&tests)
+            ),
+        }
+    }
+}
+
+fn names(tests: &[&KernelDescription]) -> String {
+    let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+    match names.is_empty() {
+        true => "the crate has none".to_owned(),
+        false => format!("there are {}", names.join(", ")),
+    }
+}
+
+fn printed(module: Module) -> thisgpu_debugger::Output {
+    Box::new(move || module.output().map_err(|error| error.to_string()))
+}
