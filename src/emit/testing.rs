@@ -139,7 +139,6 @@ pub fn random_terminator(
         2 => Terminator::Return {
             address: [PReg::gpr(2), PReg::gpr(3)],
             values: Vec::new(),
-            scopes: Vec::new(),
         },
         3 => {
             let targets: Vec<Block> = (0..1 + random.below(4)).map(|_| target(random)).collect();

@@ -1,11 +1,14 @@
-//! DWARF of an object: its functions, the lines of their instructions, and where values of the source are
-//! ([`variables`](super::variables)), for debuggers and `addr2line`.
+//! DWARF of an object: its functions, the lines of their instructions, where values of the CLIF are
+//! ([`values`](super::values)) and variables of the source ([`variables`](super::variables), with their
+//! [`types`](super::types)), for debuggers and `addr2line`.
 //!
 //! Made from the object's own line tables when a file is written, and not read back. One unit of DWARF 5 holds
 //! everything: a file's sections are never joined with those of others, because linking makes them anew. Without
 //! addresses, places in code are relocations to functions.
 
-use super::variables::Types;
+use super::types::TypeEntries;
+use super::values::Types;
+use super::variables::Scopes;
 use super::{Linkage, Object, ObjectFunction, Relocation, RelocationKind};
 use gimli::constants::{
     DW_AT_decl_file, DW_AT_decl_line, DW_AT_external, DW_AT_high_pc, DW_AT_low_pc, DW_AT_name,
@@ -32,10 +35,12 @@ pub(super) struct DebugSection {
     pub relocations: Vec<Relocation>,
 }
 
-/// The debug information of an object; nothing if it has neither lines nor values. With `addresses`, one for each
+/// The debug information of an object; nothing if it has neither lines nor values nor
+/// variables. With `addresses`, one for each
 /// function, places in code are final.
 pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec<DebugSection>> {
-    let says_nothing = |f: &ObjectFunction| f.lines.is_empty() && f.values.is_empty();
+    let says_nothing =
+        |f: &ObjectFunction| f.lines.is_empty() && f.values.is_empty() && f.scopes.is_empty();
     if object.functions.iter().all(says_nothing) {
         return Ok(Vec::new());
     }
@@ -47,6 +52,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
     let files = Files::add(object, &mut unit);
     let mut ranges = Vec::new();
     let mut types = Types::default();
+    let mut scopes = Scopes::new(TypeEntries::add(&object.types, &mut unit));
     for (index, function) in object.functions.iter().enumerate() {
         let start = match addresses {
             Some(addresses) => Address::Constant(addresses[index]),
@@ -62,6 +68,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
         lines(function, start, &files, &mut unit.unit.line_program);
         let parent = entry(function, start, &files, &mut unit);
         types.add_values(function, start, parent, &mut unit);
+        scopes.add(function, start, parent, &files, &mut unit);
     }
     let ranges = unit.unit.ranges.add(RangeList(ranges));
     let producer = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -87,7 +94,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
 }
 
 /// The object's files as the unit knows them.
-struct Files {
+pub(super) struct Files {
     /// Of lines without a file.
     unknown: FileId,
     known: Vec<FileId>,
@@ -112,7 +119,7 @@ impl Files {
         Self { unknown, known }
     }
 
-    fn id(&self, file: u32) -> FileId {
+    pub fn id(&self, file: u32) -> FileId {
         let index = file.checked_sub(1).map(|index| index as usize);
         let known = index.and_then(|index| self.known.get(index));
         known.copied().unwrap_or(self.unknown)
@@ -120,7 +127,7 @@ impl Files {
 }
 
 /// A name as DWARF can hold it: not empty, and without bytes of 0.
-fn clean(name: &str) -> Vec<u8> {
+pub(super) fn clean(name: &str) -> Vec<u8> {
     let name: Vec<u8> = name.bytes().filter(|byte| *byte != 0).collect();
     if name.is_empty() {
         UNKNOWN.into()

@@ -12,6 +12,8 @@ mod linker;
 mod metadata;
 mod read;
 mod resources;
+mod types;
+mod values;
 mod variables;
 mod write;
 

@@ -7,6 +7,10 @@ use crate::isa::encode::decode;
 use crate::isa::generated::{IExt, LoadSize, iadd, ldc};
 use crate::isa::operand::{Constant, PT};
 use crate::isa::{PInst, PReg, build};
+use crate::values::SourceValue;
+use crate::variables::{
+    Address, Member, Part, PartPlace, TypeKind, VariableLocations, VariableRange, Variant, Variants,
+};
 
 fn location(file: u32, line: u32, column: u32) -> Location {
     Location {
@@ -15,6 +19,119 @@ fn location(file: u32, line: u32, column: u32) -> Location {
         column,
         inlined: 0,
     }
+}
+
+/// A type of each kind.
+fn types() -> Vec<VariableType> {
+    let named = |name: &str, bytes: u64, kind: TypeKind| VariableType {
+        name: name.to_string(),
+        bytes,
+        kind,
+    };
+    let member = |name: &str, offset: u64, ty: u32| Member {
+        name: name.to_string(),
+        offset,
+        ty,
+    };
+    let variants = Variants {
+        discriminant: Some(member("", 0, 0)),
+        variants: vec![
+            Variant {
+                value: Some(u64::MAX),
+                member: member("Some", 0, 6),
+            },
+            Variant {
+                value: None,
+                member: member("None", 0, 10),
+            },
+        ],
+    };
+    vec![
+        named("u64", 8, TypeKind::Unsigned),
+        named("i32", 4, TypeKind::Signed),
+        named("f32", 4, TypeKind::Float),
+        named("bool", 1, TypeKind::Boolean),
+        named("char", 4, TypeKind::Character),
+        named("&u64", 8, TypeKind::Pointer(0)),
+        named(
+            "Pair",
+            16,
+            TypeKind::Structure(vec![member("__0", 0, 0), member("__1", 8, 1)], None),
+        ),
+        named(
+            "",
+            8,
+            TypeKind::Union(vec![member("a", 0, 0), member("b", 0, 2)]),
+        ),
+        named("", 12, TypeKind::Array(2, 3)),
+        named(
+            "Kind",
+            1,
+            TypeKind::Enumeration(vec![("A".to_string(), 0), ("B".to_string(), 200)]),
+        ),
+        named("Odd", 3, TypeKind::Opaque),
+        named(
+            "Option<Pair>",
+            16,
+            TypeKind::Structure(Vec::new(), Some(variants)),
+        ),
+    ]
+}
+
+/// A function, a call that was inlined into it, and a block.
+fn scopes() -> Vec<ScopeLocations> {
+    let part = |place: PartPlace| Part {
+        offset: 0,
+        bytes: 4,
+        place,
+    };
+    let variable = |name: &str, ty: u32, parts: Vec<Part>| VariableLocations {
+        name: name.to_string(),
+        ty,
+        is_parameter: ty == 0,
+        ranges: vec![VariableRange {
+            start: 0,
+            end: 16,
+            parts,
+        }],
+    };
+    let scope =
+        |parent: Option<u32>, kind: ScopeKind, variables: Vec<VariableLocations>| ScopeLocations {
+            parent,
+            kind,
+            ranges: vec![0..16],
+            variables,
+        };
+    let value = SourceValue::Value(7);
+    let memory = PartPlace::Memory(Address::Value(value, -8), vec![16, 0]);
+    vec![
+        scope(
+            None,
+            ScopeKind::Function("outer".to_string()),
+            vec![
+                variable("x", 0, vec![part(PartPlace::Value(value))]),
+                variable(
+                    "y",
+                    6,
+                    vec![part(PartPlace::Memory(Address::Frame(32), Vec::new()))],
+                ),
+            ],
+        ),
+        scope(
+            Some(0),
+            ScopeKind::Inlined("inner".to_string(), location(2, 11, 5)),
+            vec![variable(
+                "z",
+                1,
+                vec![part(PartPlace::Constant(3)), part(memory)],
+            )],
+        ),
+        scope(
+            Some(1),
+            ScopeKind::Block,
+            vec![variable("all", 11, Vec::new())],
+        ),
+    ]
 }
 
 fn sample() -> Object {
@@ -77,6 +194,7 @@ fn sample() -> Object {
                 name: "name with spaces".to_string(),
                 linkage: Linkage::Local,
                 words: vec![5],
+                scopes: scopes(),
                 ..ObjectFunction::default()
             },
         ],
@@ -89,6 +207,7 @@ fn sample() -> Object {
                 ..location(2, 80, 0)
             },
         ],
+        types: types(),
         data: vec![
             DataObject {
                 name: "table".to_string(),

@@ -1,178 +1,270 @@
-//! Values of the source in DWARF: an entry for each, with its type and a location list.
+//! Scopes and variables in DWARF: lexical blocks, inlined calls, and for each variable a location list.
 //!
-//! Registers have numbers of their own (*assigned*): R0 is 0, UR0 is [`UNIFORM`], P0 is [`PREDICATE`]. A value of
-//! several words is put together by pieces. A place in the constant bank of the launch has no address that DWARF could
-//! name: the piece is left open.
+//! A variable is values of the CLIF, constants and memory, in parts; where the values are is known by address. Both
+//! together are the list: it has a new entry wherever a part becomes another, or a value of one is elsewhere.
 
 use super::ObjectFunction;
-use crate::abi::STACK_POINTER;
-use crate::values::{Location, Place, ValueLocations};
-use cranelift_codegen::ir::Type;
-use gimli::Register;
+use super::dwarf::{Files, clean};
+use super::types::TypeEntries;
+use super::values::{WORD, address, piece, push_sum, stack_pointer};
+use crate::values::{SourceValue, ValueLocations};
+use crate::variables::{Address, Part, PartPlace, ScopeKind, ScopeLocations, VariableLocations};
 use gimli::constants::{
-    DW_AT_byte_size, DW_AT_encoding, DW_AT_location, DW_AT_name, DW_AT_type, DW_ATE_float,
-    DW_ATE_signed, DW_ATE_unsigned, DW_OP_eq, DW_OP_lit0, DW_OP_or, DW_OP_plus, DW_OP_shl,
-    DW_OP_stack_value, DW_TAG_base_type, DW_TAG_variable,
+    DW_AT_abstract_origin, DW_AT_call_column, DW_AT_call_file, DW_AT_call_line, DW_AT_inline,
+    DW_AT_location, DW_AT_name, DW_AT_ranges, DW_AT_type, DW_INL_inlined, DW_OP_stack_value,
+    DW_TAG_formal_parameter, DW_TAG_inlined_subroutine, DW_TAG_lexical_block, DW_TAG_subprogram,
+    DW_TAG_variable,
 };
 use gimli::write::{
-    Address, AttributeValue, DwarfUnit, Expression, Location as Range, LocationList, UnitEntryId,
+    Address as CodeAddress, AttributeValue, DwarfUnit, Expression, Location, LocationList, Range,
+    RangeList, UnitEntryId,
 };
 use hashbrown::HashMap;
 
-/// The number of UR0.
-const UNIFORM: u16 = 256;
-/// The number of P0.
-const PREDICATE: u16 = 512;
-/// Bytes of a word.
-const WORD: u64 = 4;
+/// What scopes of all functions have in common.
+pub(super) struct Scopes {
+    types: TypeEntries,
+    /// By name the entries of functions that were inlined.
+    inlined: HashMap<String, UnitEntryId>,
+}
 
-/// The types that have entries.
-#[derive(Default)]
-pub(super) struct Types(HashMap<String, UnitEntryId>);
+impl Scopes {
+    pub fn new(types: TypeEntries) -> Self {
+        let inlined = HashMap::new();
+        Self { types, inlined }
+    }
 
-impl Types {
-    /// Adds the entries of a function's values below its own; it begins at `start`.
-    pub fn add_values(
+    /// Adds the scopes of a function that begins at `start`, below its entry `parent`.
+    pub fn add(
         &mut self,
         function: &ObjectFunction,
-        start: Address,
+        start: CodeAddress,
+        parent: UnitEntryId,
+        files: &Files,
+        unit: &mut DwarfUnit,
+    ) {
+        // By scope its entry; parents come first.
+        let mut entries: Vec<UnitEntryId> = Vec::new();
+        for scope in &function.scopes {
+            let around = scope.parent.and_then(|around| entries.get(around as usize));
+            let around = around.copied().unwrap_or(parent);
+            let entry = match &scope.kind {
+                ScopeKind::Function(_) => around,
+                ScopeKind::Block => unit.unit.add(around, DW_TAG_lexical_block),
+                ScopeKind::Inlined(name, call) => {
+                    let origin = self.origin(name, unit);
+                    let id = unit.unit.add(around, DW_TAG_inlined_subroutine);
+                    let entry = unit.unit.get_mut(id);
+                    entry.set(DW_AT_abstract_origin, AttributeValue::UnitRef(origin));
+                    let file = Some(files.id(call.file));
+                    entry.set(DW_AT_call_file, AttributeValue::FileIndex(file));
+                    entry.set(DW_AT_call_line, AttributeValue::Udata(call.line.into()));
+                    entry.set(DW_AT_call_column, AttributeValue::Udata(call.column.into()));
+                    id
+                }
+            };
+            if entry != around {
+                let ranges = unit
+                    .unit
+                    .ranges
+                    .add(RangeList(ranges(scope, start, function.len())));
+                let entry = unit.unit.get_mut(entry);
+                entry.set(DW_AT_ranges, AttributeValue::RangeListRef(ranges));
+            }
+            entries.push(entry);
+            for variable in &scope.variables {
+                self.variable(variable, function, start, entry, unit);
+            }
+        }
+    }
+
+    /// The entry of a function that was inlined.
+    fn origin(&mut self, name: &str, unit: &mut DwarfUnit) -> UnitEntryId {
+        let add = || {
+            let root = unit.unit.root();
+            let id = unit.unit.add(root, DW_TAG_subprogram);
+            let entry = unit.unit.get_mut(id);
+            entry.set(DW_AT_name, AttributeValue::String(clean(name)));
+            entry.set(DW_AT_inline, AttributeValue::Inline(DW_INL_inlined));
+            id
+        };
+        *self.inlined.entry(name.to_owned()).or_insert_with(add)
+    }
+
+    fn variable(
+        &self,
+        variable: &VariableLocations,
+        function: &ObjectFunction,
+        start: CodeAddress,
         parent: UnitEntryId,
         unit: &mut DwarfUnit,
     ) {
-        for value in &function.values {
-            let Some(ty) = value.clif_type() else {
-                continue;
-            };
-            let ty = self.entry(ty, unit);
-            let ranges = ranges(value, start, function.len());
-            let ranges = unit.unit.locations.add(LocationList(ranges));
-            let entry = unit.unit.add(parent, DW_TAG_variable);
-            let entry = unit.unit.get_mut(entry);
-            let name = value.source.to_string().into_bytes();
-            entry.set(DW_AT_name, AttributeValue::String(name));
-            entry.set(DW_AT_type, AttributeValue::UnitRef(ty));
-            entry.set(DW_AT_location, AttributeValue::LocationListRef(ranges));
-        }
-    }
-
-    fn entry(&mut self, ty: Type, unit: &mut DwarfUnit) -> UnitEntryId {
-        let add = || {
-            let root = unit.unit.root();
-            let id = unit.unit.add(root, DW_TAG_base_type);
-            let entry = unit.unit.get_mut(id);
-            let encoding = match ty {
-                _ if ty.is_float() => DW_ATE_float,
-                _ if ty.is_vector() => DW_ATE_unsigned,
-                _ => DW_ATE_signed,
-            };
-            entry.set(
-                DW_AT_name,
-                AttributeValue::String(ty.to_string().into_bytes()),
-            );
-            entry.set(DW_AT_encoding, AttributeValue::Encoding(encoding));
-            entry.set(DW_AT_byte_size, AttributeValue::Udata(ty.bytes().into()));
-            id
+        let list = list(variable, function, start);
+        let list = unit.unit.locations.add(LocationList(list));
+        let tag = match variable.is_parameter {
+            true => DW_TAG_formal_parameter,
+            false => DW_TAG_variable,
         };
-        *self.0.entry(ty.to_string()).or_insert_with(add)
+        let entry = unit.unit.add(parent, tag);
+        let entry = unit.unit.get_mut(entry);
+        entry.set(DW_AT_name, AttributeValue::String(clean(&variable.name)));
+        if let Some(ty) = self.types.get(variable.ty) {
+            entry.set(DW_AT_type, AttributeValue::UnitRef(ty));
+        }
+        entry.set(DW_AT_location, AttributeValue::LocationListRef(list));
     }
 }
 
-/// The ranges of a value; what lies outside of the function is of nobody's use.
-fn ranges(value: &ValueLocations, start: Address, len: u64) -> Vec<Range> {
-    let at = |offset: u32| match start {
-        Address::Constant(start) => Address::Constant(start + u64::from(offset)),
-        Address::Symbol { symbol, addend } => Address::Symbol {
-            symbol,
-            addend: addend + i64::from(offset),
-        },
-    };
-    let inside =
-        |range: &&crate::values::ValueRange| range.start < range.end && u64::from(range.end) <= len;
-    let list = value
+fn ranges(scope: &ScopeLocations, start: CodeAddress, len: u64) -> Vec<Range> {
+    let inside = scope
         .ranges
         .iter()
-        .filter(inside)
-        .map(|range| Range::StartLength {
-            begin: at(range.start),
-            length: (range.end - range.start).into(),
-            data: expression(&range.location),
-        });
-    list.collect()
+        .filter(|range| range.start < range.end && u64::from(range.end) <= len);
+    let ranges = inside.map(|range| Range::StartLength {
+        begin: address(start, range.start),
+        length: (range.end - range.start).into(),
+    });
+    ranges.collect()
 }
 
-/// Where a value is.
-fn expression(location: &Location) -> Expression {
-    let Location { places, addend } = location;
-    let mut expression = Expression::new();
-    match &places[..] {
-        places if *addend != 0 => sum(places, *addend, &mut expression),
-        [place] => piece(*place, &mut expression),
-        places => {
-            for place in places {
-                piece(*place, &mut expression);
-                expression.op_piece(WORD);
+/// Where a variable is by address.
+fn list(
+    variable: &VariableLocations,
+    function: &ObjectFunction,
+    start: CodeAddress,
+) -> Vec<Location> {
+    let len = function.len();
+    let mut list = Vec::new();
+    for range in variable
+        .ranges
+        .iter()
+        .filter(|range| u64::from(range.end) <= len)
+    {
+        let parts: Vec<(&Part, Option<&ValueLocations>)> = range
+            .parts
+            .iter()
+            .map(|part| (part, value_of(part, function)))
+            .collect();
+        let mut cuts: Vec<u32> = vec![range.start, range.end];
+        for of_value in parts
+            .iter()
+            .filter_map(|(_, value)| *value)
+            .flat_map(|value| &value.ranges)
+        {
+            cuts.extend([of_value.start, of_value.end]);
+        }
+        cuts.retain(|cut| (range.start..=range.end).contains(cut));
+        cuts.sort_unstable();
+        cuts.dedup();
+        for cut in cuts.windows(2) {
+            if let Some(data) = expression(&parts, cut[0]) {
+                list.push(Location::StartLength {
+                    begin: address(start, cut[0]),
+                    length: (cut[1] - cut[0]).into(),
+                    data,
+                });
             }
         }
     }
-    expression
+    list
 }
 
-/// The place of a word.
-fn piece(place: Place, expression: &mut Expression) {
-    match place {
-        Place::Register(number) => expression.op_reg(Register(number.into())),
-        Place::Uniform(number) => expression.op_reg(Register(UNIFORM + u16::from(number))),
-        Place::Predicate(number, false) => {
-            expression.op_reg(Register(PREDICATE + u16::from(number)));
+/// The value of the CLIF that a part needs.
+fn value_of<'a>(part: &Part, function: &'a ObjectFunction) -> Option<&'a ValueLocations> {
+    let (PartPlace::Value(source) | PartPlace::Memory(Address::Value(source, _), _)) = &part.place
+    else {
+        return None;
+    };
+    let source: &SourceValue = source;
+    let index = function
+        .values
+        .binary_search_by_key(source, |value| value.source)
+        .ok()?;
+    function.values.get(index)
+}
+
+/// Where a variable is while the next instruction is the one at an offset; none if no part is known.
+fn expression(parts: &[(&Part, Option<&ValueLocations>)], offset: u32) -> Option<Expression> {
+    let mut expression = Expression::new();
+    let (mut end, mut is_known) = (0, false);
+    for (part, value) in parts {
+        // Parts are in order; between them there are bytes that nobody knows.
+        let Some(gap) = part.offset.checked_sub(end) else {
+            continue;
+        };
+        if gap > 0 {
+            expression.op_piece(gap.into());
         }
-        Place::Frame(offset) => expression.op_breg(stack_pointer(), offset.into()),
-        Place::Predicate(_, true) | Place::Constant(_) => {
-            push(place, expression);
+        is_known |= add_part(part, *value, offset, &mut expression);
+        end = part.offset + part.bytes;
+    }
+    is_known.then_some(expression)
+}
+
+/// Adds the pieces of a part; whether it is known.
+fn add_part(
+    part: &Part,
+    value: Option<&ValueLocations>,
+    offset: u32,
+    expression: &mut Expression,
+) -> bool {
+    let whole = u64::from(part.bytes);
+    let at = value.and_then(|value| value.at(offset));
+    match (&part.place, at) {
+        (PartPlace::Constant(bits), _) => {
+            expression.op_constu(*bits);
             expression.op(DW_OP_stack_value);
         }
-        Place::Launch(_) => {}
-    }
-}
-
-/// The sum of the number in some places and a constant. One that reads the launch's bank is left open.
-fn sum(places: &[Place], addend: i64, expression: &mut Expression) {
-    if places.iter().any(|place| matches!(place, Place::Launch(_))) {
-        return;
-    }
-    for (word, place) in places.iter().enumerate().take(2) {
-        push(*place, expression);
-        if word > 0 {
-            expression.op_constu(32);
-            expression.op(DW_OP_shl);
-            expression.op(DW_OP_or);
+        (PartPlace::Value(_), Some(at)) if at.addend != 0 => {
+            if push_sum(at, expression).is_none() {
+                expression.op_piece(whole);
+                return false;
+            }
+            expression.op(DW_OP_stack_value);
         }
-    }
-    expression.op_consts(addend);
-    expression.op(DW_OP_plus);
-    expression.op(DW_OP_stack_value);
-}
-
-/// Puts the contents of a place on the stack.
-fn push(place: Place, expression: &mut Expression) {
-    match place {
-        Place::Register(number) => expression.op_breg(Register(number.into()), 0),
-        Place::Uniform(number) => expression.op_breg(Register(UNIFORM + u16::from(number)), 0),
-        Place::Predicate(number, opposite) => {
-            expression.op_breg(Register(PREDICATE + u16::from(number)), 0);
-            if opposite {
-                expression.op(DW_OP_lit0);
-                expression.op(DW_OP_eq);
+        (PartPlace::Value(_), Some(at)) => {
+            let mut left = whole;
+            for place in &at.places {
+                let bytes = left.min(WORD);
+                if bytes > 0 {
+                    piece(*place, expression);
+                    expression.op_piece(bytes);
+                }
+                left -= bytes;
+            }
+            if left > 0 {
+                expression.op_piece(left);
+            }
+            return true;
+        }
+        (PartPlace::Memory(from, path), at) => {
+            let is_there = match (from, at) {
+                (Address::Frame(offset), _) => {
+                    expression.op_breg(stack_pointer(), (*offset).into());
+                    true
+                }
+                (Address::Value(_, more), Some(at)) => push_sum(at, expression).is_some_and(|()| {
+                    expression.op_consts(*more);
+                    expression.op(gimli::constants::DW_OP_plus);
+                    true
+                }),
+                (Address::Value(..), None) => false,
+            };
+            if !is_there {
+                expression.op_piece(whole);
+                return false;
+            }
+            for more in path {
+                expression.op_deref();
+                expression.op_consts(*more);
+                expression.op(gimli::constants::DW_OP_plus);
             }
         }
-        Place::Frame(offset) => {
-            expression.op_breg(stack_pointer(), offset.into());
-            expression.op_deref_size(WORD as u8);
+        (PartPlace::Value(_), None) => {
+            expression.op_piece(whole);
+            return false;
         }
-        Place::Constant(word) => expression.op_constu(word.into()),
-        Place::Launch(_) => expression.op_constu(0),
     }
-}
-
-fn stack_pointer() -> Register {
-    Register(STACK_POINTER.number().into())
+    expression.op_piece(whole);
+    true
 }

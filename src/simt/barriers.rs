@@ -13,6 +13,8 @@ pub struct LiveRange {
     pub starts: Vec<usize>,
     /// It is waited for at the start of this one.
     pub meeting: usize,
+    /// The block of the call that it is for, if it is for one.
+    pub call: Option<usize>,
     /// The blocks between, the starting blocks with them.
     pub extent: Extent,
 }
@@ -150,6 +152,7 @@ mod tests {
         LiveRange {
             starts: starts.to_vec(),
             meeting: inside.iter().last().unwrap_or(0) + 1,
+            call: None,
             extent: Extent::Set(inside),
         }
     }

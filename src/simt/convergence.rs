@@ -144,6 +144,8 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
             );
             let before = editor.data(current);
             (before.terminator, before.meeting) = (jump(calling), meeting);
+            // On the way to the call.
+            before.line = line;
             current = behind;
         }
     }
@@ -240,6 +242,7 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> V
         .map(|(index, region)| LiveRange {
             starts: region.starts,
             meeting: region.meeting,
+            call: None,
             extent: match &regions.extents {
                 Extents::Nested(nesting) => Extent::Nested {
                     around: nesting.around(index),
@@ -272,6 +275,7 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> V
         ranges.push(LiveRange {
             starts: vec![start],
             meeting,
+            call: Some(calling),
             extent: match &regions.extents {
                 Extents::Nested(nesting) => Extent::Nested {
                     around: nesting.around_block(start),
@@ -305,7 +309,8 @@ fn insert(editor: &mut Editor<VReg>, range: &LiveRange, number: u8, home: Option
             editor.body(start).extend(saving);
         }
     }
-    let line = editor.line_at_start(meeting);
+    // Who comes back from a call is still at it.
+    let line = editor.line_at_start(range.call.map_or(meeting, Block::new));
     let mut closing = match home {
         Some(home) => home.restore(editor, number, line),
         None => Vec::new(),

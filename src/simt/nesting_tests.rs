@@ -308,6 +308,7 @@ fn nested_regions_get_the_barriers_of_their_sets() {
         let range = |i| LiveRange {
             starts: vec![2 * i],
             meeting: 4 * depth - 2 * i,
+            call: None,
             extent: extent(i),
         };
         (0..depth).map(range).collect()

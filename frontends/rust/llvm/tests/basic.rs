@@ -9,6 +9,7 @@ use cranelift_thisgpu::{
     Device, DeviceError, FaultKind, Grid, KernelOptions, Object, Options, SimConfig, asm,
 };
 use std::path::Path;
+use thisgpu_llvm::flags::DebugInfo;
 use thisgpu_llvm::panics::Reason;
 use thisgpu_llvm::{Error, Kernel, Program, Translation, translate};
 
@@ -21,7 +22,7 @@ const LEVELS: [Level; 4] = [
 
 fn program(level: Level) -> Program {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rust/basic.rs");
-    common::program(&source, level)
+    common::program(&source, level, DebugInfo::Lines)
 }
 
 fn translated(program: &Program, names: &[&str]) -> Result<Translation, Vec<Error>> {

@@ -19,6 +19,7 @@ use cranelift_thisgpu::{Device, DeviceError, FaultKind, Grid, KernelOptions, Opt
 use rng::Rng;
 use source::INPUTS;
 use std::process::Command;
+use thisgpu_llvm::flags::DebugInfo;
 use thisgpu_llvm::panics::Reason;
 use thisgpu_llvm::{Kernel, Program, translate};
 
@@ -45,7 +46,7 @@ fn compare(seed: u64, count: usize, level: Level) -> Vec<String> {
     std::fs::write(&device, source::device(&functions, count)).unwrap();
     std::fs::write(&host, source::host(&functions, count, &inputs)).unwrap();
     let expected = on_host(&host, count);
-    let program = common::program(&device, level);
+    let program = common::program(&device, level, DebugInfo::Lines);
     let differences = on_device(&program, &inputs, &expected);
     if differences.is_empty() {
         std::fs::remove_dir_all(&folder).unwrap();

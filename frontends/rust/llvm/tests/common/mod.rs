@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use thisgpu_llvm::flags::{Checks, Compilation, OptLevel, flags};
+use thisgpu_llvm::flags::{Checks, Compilation, DebugInfo, OptLevel, flags};
 use thisgpu_llvm::{Module, Program};
 
 /// How rustc's passes are chosen.
@@ -13,6 +13,8 @@ pub enum Level {
     Of(&'static str),
     /// The passes that keep barriers where they are.
     Convergent,
+    /// Slots become values, and nothing else is done.
+    Promoted,
 }
 
 /// A folder for what a test writes.
@@ -23,20 +25,25 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 /// The LLVM IR of a file, by way of the file `out`.
-fn llvm_ir(source: &Path, level: Level, out: &Path) -> String {
+fn llvm_ir(source: &Path, level: Level, debug: DebugInfo, out: &Path) -> String {
+    let flags = |compilation| flags(compilation, Checks::default(), debug);
     let mut command = Command::new("rustc");
     command.args(["--edition", "2024", "-Awarnings"]);
     match level {
         // What is not about the passes is the same.
         Level::Of(level) => {
-            let reference = flags(Compilation::Reference, Checks::default());
+            let reference = flags(Compilation::Reference);
             let passes = |flag: &String| flag == "-Cno-prepopulate-passes";
             command.args(reference.into_iter().filter(|flag| !passes(flag)));
             command.arg(format!("-Copt-level={level}"));
         }
         Level::Convergent => {
             let level = Compilation::Optimised(OptLevel::More);
-            command.args(flags(level, Checks::default()));
+            command.args(flags(level));
+        }
+        Level::Promoted => {
+            command.args(flags(Compilation::Reference));
+            command.arg("-Cpasses=function(sroa)");
         }
     }
     let output = command.arg(source).arg("-o").arg(out).output().unwrap();
@@ -47,15 +54,15 @@ fn llvm_ir(source: &Path, level: Level, out: &Path) -> String {
     text
 }
 
-/// The program of a file.
-pub fn program(source: &Path, level: Level) -> Program {
+/// The program of a file, with so much debug information.
+pub fn program(source: &Path, level: Level, debug: DebugInfo) -> Program {
     let name = source.file_stem().unwrap().to_string_lossy().into_owned();
     // Tests run at the same time.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
     let out = folder("ir").join(format!("{name}-{process}-{number}.ll"));
-    let text = llvm_ir(source, level, &out);
+    let text = llvm_ir(source, level, debug, &out);
     let module = Module::parse(&name, &text).unwrap();
     Program::link(vec![module]).unwrap()
 }
