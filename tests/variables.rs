@@ -183,7 +183,7 @@ fn source() -> Source {
         memory(Base::Value(Value::from_u32(8), 0)),
     );
     let local = declare("local", int, inner);
-    assign(local, 0..4, behind(12), value(12));
+    assign(local, 0..4, Position::Start(Block::new(1)), value(9));
     let argument = declare("argument", int, inlined);
     assign(argument, 0..4, Position::Start(Block::new(2)), value(9));
     variables.assign("k", assignments);
@@ -307,7 +307,7 @@ fn variables_are_what_was_assigned_last() {
                 ("slot.b", vec![tid]),
                 // The last instruction is the one that stores.
                 ("element", vec![loaded]),
-                ("local", vec![own]),
+                ("local", vec![loaded]),
                 ("argument", vec![loaded]),
             ]);
             let mut shown: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
