@@ -158,8 +158,8 @@ fn source() -> Source {
     assign(mixed, 0..4, behind(13), value(13));
     // The same in both.
     let same = declare("same", int, outer);
-    assign(same, 0..4, behind(12), value(9));
-    assign(same, 0..4, behind(13), value(9));
+    assign(same, 0..4, behind(12), Assigned::Constant(9));
+    assign(same, 0..4, behind(13), Assigned::Constant(9));
     let constant = declare("constant", int, outer);
     assign(constant, 0..4, behind(9), Assigned::Constant(7));
     // In two parts, of which an assignment to both makes an end.
@@ -211,7 +211,12 @@ fn compiled(source: &Source, settings: &[&str], with: bool) -> Code {
 }
 
 const SETTINGS: [&[&str]; 4] = [
-    &["opt_level=none", "keep_slots=true", "reorder=false"],
+    &[
+        "opt_level=none",
+        "keep_slots=true",
+        "reorder=false",
+        "if_convert=false",
+    ],
     &["opt_level=none", "regalloc_algorithm=single_pass"],
     &[],
     &["regs=24", "keep_slots=true"],
@@ -299,7 +304,7 @@ fn variables_are_what_was_assigned_last() {
             let expected: BTreeMap<&str, Vec<i64>> = BTreeMap::from([
                 ("n", vec![5]),
                 ("mixed", vec![sum, own]),
-                ("same", vec![loaded]),
+                ("same", vec![9]),
                 ("constant", vec![7]),
                 ("parts.a", vec![sum]),
                 ("parts.b", vec![tid]),

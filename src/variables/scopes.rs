@@ -4,13 +4,13 @@
 //! Out: the scopes that code comes from, each with its ranges, and its variables with theirs. One walk: what is seen
 //! changes where the scope or the moment of an instruction is another than that of the one before.
 
-use super::moments::{self, Moments};
+use super::moments::{self, Moments, NO_MOMENT};
 use super::{Assigned, Base, Variables};
 use crate::linear::Linear;
 use crate::locations::{Location, Locations};
 use crate::values::SourceValue;
 use crate::values::tracking::Sources;
-use cranelift_codegen::ir::Value;
+use cranelift_codegen::ir::{Block, Value};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -171,11 +171,21 @@ pub(crate) fn scopes(
     for block in 0..code.block_count() {
         // What no place in the source is known of belongs to what is before it in its block.
         let mut before = None;
+        // An instruction may stand where not all who run it come by its own block: that of a branch that was made one
+        // with what is around it. Nobody knows what variables are there.
+        let end = sources.place(code.line(block).0);
+        let comes_by = |own: Block| end.is_some_and(|end| sources.dominates(own, end.block));
         for (entry, position) in code.insts(block).zip(code.positions(block)) {
             let place = sources.place(entry.line.0);
-            let key = place
-                .map(|place| (locations.scope(place.line), place.moment))
-                .or(before);
+            let key = place.map(|place| {
+                let moment = if comes_by(place.block) {
+                    place.moment
+                } else {
+                    NO_MOMENT
+                };
+                (locations.scope(place.line), moment)
+            });
+            let key = key.or(before);
             let view = match key {
                 None => Rc::default(),
                 Some((scope, moment)) => views

@@ -63,7 +63,12 @@ impl Purpose {
 }
 
 /// Settings of the back end with which a debugger shows every variable, and goes from line to line.
-const READABLE: [&str; 3] = ["opt_level=none", "keep_slots=true", "reorder=false"];
+const READABLE: [&str; 4] = [
+    "opt_level=none",
+    "keep_slots=true",
+    "reorder=false",
+    "if_convert=false",
+];
 
 fn level(text: &str) -> Result<OptLevel, String> {
     OptLevel::parse(text).ok_or_else(|| "there are 0, 1, 2, 3, s and z".into())

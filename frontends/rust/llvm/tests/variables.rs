@@ -136,7 +136,13 @@ struct How {
 
 const READABLE: How = How {
     level: Level::Of("0"),
-    settings: &["opt_level=none", "keep_slots=true", "reorder=false"],
+    settings: &[
+        "opt_level=none",
+        "keep_slots=true",
+        "reorder=false",
+        "if_convert=false",
+        "if_convert=false",
+    ],
     all: true,
     may_be_behind: false,
 };
