@@ -498,7 +498,13 @@ impl Compiler {
             if let Some(sources) = preparer.tracking.sources() {
                 code.values = values::ranges::ranges(&code, &places, &sources);
                 if let (Some(locations), Some(variables)) = (locations, variables) {
-                    code.scopes = variables::scopes::scopes(&code, &sources, locations, variables);
+                    code.scopes = variables::scopes::scopes(
+                        &code,
+                        &sources,
+                        locations,
+                        variables,
+                        !options.optimizes(),
+                    );
                 }
             }
             Ok(code)

@@ -3,13 +3,20 @@
 //! In: code in its final order, the places in the source of its instructions, and what variables are in which moment.
 //! Out: the scopes that code comes from, each with its ranges, and its variables with theirs. One walk: what is seen
 //! changes where the scope or the moment of an instruction is another than that of the one before.
+//!
+//! Memory is what the source says it is only where every store of the source before an instruction has been made, and
+//! none behind it. So a variable in memory is available in code that no pass on CLIF has optimised, and there where no
+//! store of the block stands on the wrong side.
 
 use super::moments::{self, Moments, NO_MOMENT};
 use super::{Assigned, Base, Variables};
+use crate::isa::PReg;
+use crate::isa::table::Effects;
 use crate::linear::Linear;
 use crate::locations::{Location, Locations};
 use crate::values::SourceValue;
 use crate::values::tracking::Sources;
+use crate::vcode::Entry;
 use cranelift_codegen::ir::{Block, Value};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -153,15 +160,17 @@ struct View {
     variables: Seen,
 }
 
-/// The scopes of a function, in numbers of instructions.
+/// The scopes of a function, in numbers of instructions. With `keeps_stores` no store of the source was left out or
+/// moved out of its block.
 pub(crate) fn scopes(
     code: &Linear,
     sources: &Sources,
     locations: &Locations,
     variables: &Variables,
+    keeps_stores: bool,
 ) -> Vec<ScopeLocations> {
     let moments = &sources.moments;
-    let mut views: HashMap<(u32, u32), Rc<View>> = HashMap::new();
+    let mut views: HashMap<Seat, Rc<View>> = HashMap::new();
     let mut walk = Walk {
         variables,
         open: Rc::default(),
@@ -175,25 +184,31 @@ pub(crate) fn scopes(
         // with what is around it. Nobody knows what variables are there.
         let end = sources.place(code.line(block).0);
         let comes_by = |own: Block| end.is_some_and(|end| sources.dominates(own, end.block));
-        for (entry, position) in code.insts(block).zip(code.positions(block)) {
+        let has_memory = match keeps_stores {
+            true => in_order(code, block),
+            false => vec![false; code.insts(block).count()],
+        };
+        let insts = code.insts(block).zip(code.positions(block)).zip(has_memory);
+        for ((entry, position), has_memory) in insts {
             let place = sources.place(entry.line.0);
-            let key = place.map(|place| {
-                let moment = if comes_by(place.block) {
+            let seat = place.map(|place| Seat {
+                scope: locations.scope(place.line),
+                moment: if comes_by(place.block) {
                     place.moment
                 } else {
                     NO_MOMENT
-                };
-                (locations.scope(place.line), moment)
+                },
+                has_memory,
             });
-            let key = key.or(before);
-            let view = match key {
+            let seat = seat.or(before);
+            let view = match seat {
                 None => Rc::default(),
-                Some((scope, moment)) => views
-                    .entry((scope, moment))
-                    .or_insert_with(|| Rc::new(view(code, moments, variables, scope, moment)))
+                Some(seat) => views
+                    .entry(seat)
+                    .or_insert_with(|| Rc::new(seat.view(code, moments, variables)))
                     .clone(),
             };
-            before = key;
+            before = seat;
             if !Rc::ptr_eq(&view, &walk.open) {
                 walk.show(since..position as u32, view);
                 since = position as u32;
@@ -204,23 +219,69 @@ pub(crate) fn scopes(
     walk.found.finish(variables)
 }
 
-fn view(code: &Linear, moments: &Moments, variables: &Variables, scope: u32, moment: u32) -> View {
-    let mut scopes: Vec<u32> = variables.around(scope).collect();
-    scopes.reverse();
-    let mut seen = Seen::new();
-    for (cell, assigned) in moments::seen(moments, variables, scope, moment) {
-        if let Some(place) = place(code, assigned) {
-            let part = Part {
-                offset: cell.offset,
-                bytes: cell.bytes,
-                place,
-            };
-            seen.entry(cell.variable).or_default().push(part);
+/// For each instruction of a block whether the stores around it stand as they do in the source.
+fn in_order(code: &Linear, block: usize) -> Vec<bool> {
+    let writes = Effects::STORE.union(Effects::ATOMIC).union(Effects::CALL);
+    let writes = |entry: &Entry<PReg>| entry.inst.optype().info().effects.intersects(writes);
+    let numbers: Vec<(u32, bool)> = code
+        .insts(block)
+        .map(|entry| (entry.line.0, writes(entry)))
+        .collect();
+    // From behind, the first number in the source of the stores that are still to come.
+    let mut next = u32::MAX;
+    let mut behind: Vec<u32> = Vec::with_capacity(numbers.len());
+    for &(number, is_store) in numbers.iter().rev() {
+        if is_store {
+            next = next.min(number);
         }
+        behind.push(next);
     }
-    View {
-        scopes,
-        variables: seen,
+    let mut last = 0;
+    let numbers = numbers.iter().zip(behind.iter().rev());
+    let in_order = numbers.map(|(&(number, is_store), &next)| {
+        let in_order = last <= number && number <= next;
+        if is_store {
+            last = last.max(number);
+        }
+        in_order
+    });
+    in_order.collect()
+}
+
+/// What decides what is seen from an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Seat {
+    /// By number in the front end's table.
+    scope: u32,
+    moment: u32,
+    /// Whether memory is what the source says it is.
+    has_memory: bool,
+}
+
+impl Seat {
+    fn view(self, code: &Linear, moments: &Moments, variables: &Variables) -> View {
+        let mut scopes: Vec<u32> = variables.around(self.scope).collect();
+        scopes.reverse();
+        let mut seen = Seen::new();
+        for (cell, assigned) in moments::seen(moments, variables, self.scope, self.moment) {
+            let is_memory = matches!(assigned, Assigned::Memory { .. });
+            if is_memory && !self.has_memory {
+                continue;
+            }
+            if let Some(place) = place(code, assigned) {
+                let (offset, bytes) = (cell.offset, cell.bytes);
+                let part = Part {
+                    offset,
+                    bytes,
+                    place,
+                };
+                seen.entry(cell.variable).or_default().push(part);
+            }
+        }
+        View {
+            scopes,
+            variables: seen,
+        }
     }
 }
 
