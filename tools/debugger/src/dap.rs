@@ -12,12 +12,15 @@ mod server;
 mod transport;
 mod variables;
 
+use crate::Launcher;
 use crate::debugger::Debugger;
 use anyhow::{Context, Result};
+use cranelift_thisgpu::sim::debug::Pause;
+use serde_json::Value;
 use server::Server;
 use std::io::{Read, Write, stdin, stdout};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use transport::{Incoming, Reader, write_message};
 
@@ -35,37 +38,97 @@ pub fn on_port(debugger: Debugger, port: u16) -> Result<()> {
     serve(debugger, stream.try_clone()?, stream)
 }
 
-fn serve(
-    debugger: Debugger,
-    input: impl Read + Send + 'static,
-    mut output: impl Write,
-) -> Result<()> {
-    let pause = debugger.session.pause();
-    let mut server = Server::new(debugger);
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut reader = Reader::new(std::io::BufReader::new(input));
-        while let Some(message) = reader.message() {
-            if let Incoming::Request(request) = &message
-                && matches!(
-                    request.command.as_str(),
-                    "pause" | "disconnect" | "terminate"
-                )
-            {
-                pause.ask();
+/// Speaks on standard input and output, and makes the session when the client asks for the launch.
+pub fn as_adapter(launch: Launcher) -> Result<()> {
+    let (mut messages, mut output) = (Messages::of(stdin()), stdout());
+    let mut sent = 0;
+    let mut launch = Some(launch);
+    while let Some(message) = messages.next() {
+        let (seq, command, answer) = match &message {
+            Incoming::Malformed(seq, text) => (*seq, "", Err(text.clone())),
+            Incoming::Request(request) => {
+                let answer = match request.command.as_str() {
+                    "initialize" => Ok(server::capabilities()),
+                    "disconnect" | "terminate" => Ok(Value::Null),
+                    "launch" => match launch.take().map(|launch| launch(&request.arguments)) {
+                        Some(Ok(debugger)) => {
+                            let mut server = Server::new(debugger, sent);
+                            let send = &mut |answer: &Value| write_message(&mut output, answer);
+                            server.answer(message, send)?;
+                            server.is_launched(send)?;
+                            return messages.serve(server, output);
+                        }
+                        Some(Err(error)) => Err(format!("{error:#}")),
+                        None => Err("the launch has failed".to_owned()),
+                    },
+                    other => Err(format!("unsupported before the launch: {other}")),
+                };
+                (request.seq, request.command.as_str(), answer)
             }
-            if sender.send(message).is_err() {
-                return;
-            }
-        }
-        // Nobody is there any more.
-        pause.ask();
-    });
-    for message in receiver {
-        server.answer(message, &mut |answer| write_message(&mut output, answer))?;
-        if server.is_over() {
+        };
+        sent += 1;
+        let is_over = matches!(command, "disconnect" | "terminate");
+        write_message(&mut output, &server::response(sent, seq, command, answer))?;
+        if is_over {
             break;
         }
     }
     Ok(())
+}
+
+fn serve(debugger: Debugger, input: impl Read + Send + 'static, output: impl Write) -> Result<()> {
+    Messages::of(input).serve(Server::new(debugger, 0), output)
+}
+
+/// Messages that a thread of their own reads.
+struct Messages {
+    receiver: mpsc::Receiver<Incoming>,
+    /// What a pause is asked of, once there is a launch.
+    pause: Arc<OnceLock<Pause>>,
+}
+
+impl Messages {
+    fn of(input: impl Read + Send + 'static) -> Messages {
+        let (sender, receiver) = mpsc::channel();
+        let pause = Arc::new(OnceLock::<Pause>::new());
+        let asked = pause.clone();
+        thread::spawn(move || {
+            let ask = || {
+                if let Some(pause) = asked.get() {
+                    pause.ask();
+                }
+            };
+            let mut reader = Reader::new(std::io::BufReader::new(input));
+            while let Some(message) = reader.message() {
+                let stops = |command: &str| matches!(command, "pause" | "disconnect" | "terminate");
+                if let Incoming::Request(request) = &message
+                    && stops(&request.command)
+                {
+                    ask();
+                }
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+            // Nobody is there any more.
+            ask();
+        });
+        Messages { receiver, pause }
+    }
+
+    fn next(&mut self) -> Option<Incoming> {
+        self.receiver.recv().ok()
+    }
+
+    /// Answers until the end.
+    fn serve(mut self, mut server: Server, mut output: impl Write) -> Result<()> {
+        let _ = self.pause.set(server.pause());
+        while let Some(message) = self.next() {
+            server.answer(message, &mut |answer| write_message(&mut output, answer))?;
+            if server.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }

@@ -20,6 +20,18 @@ use std::fs;
 use std::io::{IsTerminal, stdin};
 use std::path::PathBuf;
 
+/// Makes the session that the arguments of a launch request of the protocol ask for.
+pub type Launcher = Box<dyn FnOnce(&serde_json::Value) -> Result<Debugger>>;
+
+/// Speaks the Debug Adapter Protocol on standard input and output, and makes the session when a client asks for the
+/// launch: what an editor starts.
+///
+/// # Errors
+/// When nobody reads the answers.
+pub fn run_adapter(launch: Launcher) -> Result<()> {
+    dap::as_adapter(launch)
+}
+
 /// Prints a line on standard output.
 pub type Print = fn(&str) -> Result<()>;
 

@@ -6,7 +6,7 @@
 use crate::launch::Target;
 use crate::options::{Compilation, Purpose};
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, Parser};
 use thisgpu_build::{Compiled, Device, Grid, KernelDescription, Module, SimConfig};
 use thisgpu_debugger::{Debugger, Sources};
 
@@ -14,7 +14,7 @@ use thisgpu_debugger::{Debugger, Sources};
 #[command(after_help = "Examples:
   cargo thisgpu debug saxpy 2 8:ramp 8:1
   cargo thisgpu debug --test lanes_add_up
-  cargo thisgpu debug --dap saxpy 2 8:ramp 8:1      what VS Code runs
+  cargo thisgpu debug --adapter                     what VS Code starts
 Commands of the prompt are told by its `help`. Without a terminal they are read from standard input.")]
 pub struct Options {
     #[command(flatten)]
@@ -24,12 +24,37 @@ pub struct Options {
     /// The name is that of a test marked `#[kernel_test]`; its launch is the one that it has as a test.
     #[arg(long)]
     test: bool,
+    /// Speak the Debug Adapter Protocol on standard input and output; the launch request says the rest: `args`, a list
+    /// as on this command line, and `cwd`, the folder.
+    #[arg(long, exclusive = true)]
+    adapter: bool,
     #[command(flatten)]
     target: Target,
 }
 
+/// The options of a launch request.
+#[derive(clap::Parser)]
+#[command(no_binary_name = true)]
+struct Requested {
+    #[command(flatten)]
+    options: Options,
+}
+
 impl Options {
     pub fn run(self) -> Result<()> {
+        if self.adapter {
+            return thisgpu_debugger::run_adapter(Box::new(requested));
+        }
+        let debugger = self.debugger()?;
+        let print = |line: &str| {
+            use std::io::Write;
+            writeln!(std::io::stdout().lock(), "{line}").context("standard output")
+        };
+        self.commands.run(debugger, print)
+    }
+
+    /// Compiles, and stands before the first instruction.
+    fn debugger(&self) -> Result<Debugger> {
         let compiled = self.compilation.compile(match self.test {
             true => Purpose::DebugTest,
             false => Purpose::Debug,
@@ -54,12 +79,7 @@ impl Options {
             }
         };
         let sources = Sources::in_folder(compiled.source_folder().into());
-        let debugger = Debugger::new(session, device, sources).with_output(printed(module));
-        let print = |line: &str| {
-            use std::io::Write;
-            writeln!(std::io::stdout().lock(), "{line}").context("standard output")
-        };
-        self.commands.run(debugger, print)
+        Ok(Debugger::new(session, device, sources).with_output(printed(module)))
     }
 
     /// The test of the name.
@@ -96,4 +116,21 @@ fn names(tests: &[&KernelDescription]) -> String {
 
 fn printed(module: Module) -> thisgpu_debugger::Output {
     Box::new(move || module.output().map_err(|error| error.to_string()))
+}
+
+/// What a launch request asks for.
+fn requested(arguments: &serde_json::Value) -> Result<Debugger> {
+    if let Some(folder) = arguments["cwd"].as_str() {
+        std::env::set_current_dir(folder).with_context(|| folder.to_owned())?;
+    }
+    let words = arguments["args"]
+        .as_array()
+        .context("the launch has no `args`")?;
+    let word = |word: &serde_json::Value| match word {
+        serde_json::Value::String(text) => Ok(text.clone()),
+        serde_json::Value::Number(number) => Ok(number.to_string()),
+        other => bail!("`args` are texts and numbers, not {other}"),
+    };
+    let words = words.iter().map(word).collect::<Result<Vec<String>>>()?;
+    Requested::try_parse_from(words)?.options.debugger()
 }

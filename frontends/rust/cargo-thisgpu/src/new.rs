@@ -20,6 +20,8 @@ const BUILD_SCRIPT: &str = include_str!("../template/build.rs");
 const TOOLCHAIN: &str = include_str!("../template/rust-toolchain.toml");
 const KERNELS_MANIFEST: &str = include_str!("../template/kernels/Cargo.toml.in");
 const KERNELS: &str = include_str!("../template/kernels/src/lib.rs");
+const LAUNCHES: &str = include_str!("../template/vscode/launch.json");
+const EXTENSION: &str = include_str!("../template/vscode/package.json");
 
 impl Options {
     pub fn run(&self) -> Result<()> {
@@ -55,6 +57,13 @@ impl Options {
         }
         write(&self.path, "rust-toolchain.toml", TOOLCHAIN)?;
         write(&self.path, ".gitignore", ignored)?;
+        // VS Code offers an extension that stands in the workspace to be installed there.
+        write(&self.path, ".vscode/launch.json", LAUNCHES)?;
+        write(
+            &self.path,
+            ".vscode/extensions/thisgpu-debug/package.json",
+            EXTENSION,
+        )?;
         let path = self.path.display();
         if self.lib {
             println!(

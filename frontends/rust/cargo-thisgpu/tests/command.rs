@@ -132,3 +132,236 @@ fn folders_without_kernels_are_told_what_to_do() {
     );
     assert!(!thisgpu(folder.path(), &["new", "7up"]).status.success());
 }
+
+/// The line of the template's kernel that stores.
+const STORE: u32 = 10;
+
+#[test]
+fn variables_of_a_kernel_and_of_a_test_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(
+        thisgpu(folder.path(), &["new", "--lib", "seen"])
+            .status
+            .success()
+    );
+    let krate = folder.path().join("seen");
+    let debug = |script: &str, arguments: &[&str]| {
+        let path = folder.path().join("script");
+        std::fs::write(&path, script).expect("written");
+        let path = path.to_str().expect("a path");
+        let all = [&["debug", "--offline", "--script", path], arguments].concat();
+        let output = thisgpu(&krate, &all);
+        assert!(output.status.success(), "{:?}", text(&output));
+        text(&output).0
+    };
+    let script = format!(
+        "break {STORE} if i == 3\ncontinue\nlocals\nprint *x\nprint y\nlanes i\nfinish\ncontinue\n"
+    );
+    let told = debug(&script, &["saxpy", "2", "8:ramp", "8:1"]);
+    for expected in [
+        "lanes ...#............................\n",
+        "    *y = a.mul_add(*x, *y);\n",
+        "\na: f32 = 2.0\n",
+        "\ni: usize = 3\n",
+        "\ny: DisjointMut<f32> = DisjointMut { start: ",
+        "(thisgpu) print *x\n*x: f32 = 3.0\n(thisgpu) print y\ny: &mut f32 = &mut 1.0\n",
+        "(thisgpu) lanes i\n 0:          0          1          2          3          4",
+        "(thisgpu) continue\nall blocks have ended",
+    ] {
+        assert!(told.contains(expected), "{expected:?} in\n{told}");
+    }
+    let told = debug(
+        "break lanes_add_up\ncontinue\nwarps\n",
+        &["--test", "add_up"],
+    );
+    assert!(
+        told.contains("################################ pc"),
+        "{told}"
+    );
+    let wrong = thisgpu(&krate, &["debug", "--offline", "--test", "nothing"]);
+    let (_, messages) = text(&wrong);
+    assert!(
+        messages.contains("there is no test `nothing`; there are lanes_add_up"),
+        "{messages}"
+    );
+}
+
+/// An editor's side of the adapter.
+struct Client {
+    child: std::process::Child,
+    output: std::io::BufReader<std::process::ChildStdout>,
+    sent: i64,
+    /// Events that came before the answer that was waited for.
+    events: Vec<serde_json::Value>,
+}
+
+impl Client {
+    fn new(folder: &Path) -> Client {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-thisgpu"));
+        let command = command
+            .args(["thisgpu", "debug", "--adapter"])
+            .current_dir(folder);
+        let pipe = std::process::Stdio::piped;
+        let mut child = command
+            .stdin(pipe())
+            .stdout(pipe())
+            .spawn()
+            .expect("starts");
+        let output = child.stdout.take().expect("piped");
+        Client {
+            child,
+            output: std::io::BufReader::new(output),
+            sent: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn receive(&mut self) -> serde_json::Value {
+        use std::io::{BufRead, Read};
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert_ne!(
+                self.output.read_line(&mut line).expect("a header"),
+                0,
+                "the adapter has ended"
+            );
+            match line.trim().strip_prefix("Content-Length: ") {
+                Some(digits) => length = digits.parse().expect("a length"),
+                None => break,
+            }
+        }
+        let mut bytes = vec![0; length];
+        self.output.read_exact(&mut bytes).expect("a message");
+        serde_json::from_slice(&bytes).expect("JSON")
+    }
+
+    /// Sends a request; its answer.
+    fn ask(&mut self, command: &str, arguments: serde_json::Value) -> serde_json::Value {
+        use std::io::Write;
+        self.sent += 1;
+        let message = serde_json::json!({
+            "seq": self.sent, "type": "request", "command": command, "arguments": arguments,
+        });
+        let message = message.to_string();
+        let input = self.child.stdin.as_mut().expect("piped");
+        write!(input, "Content-Length: {}\r\n\r\n{message}", message.len()).expect("sent");
+        input.flush().expect("sent");
+        loop {
+            let message = self.receive();
+            if message["request_seq"] == self.sent {
+                return message;
+            }
+            self.events.push(message);
+        }
+    }
+
+    fn event(&mut self, name: &str) -> serde_json::Value {
+        loop {
+            let known = self.events.iter().position(|event| event["event"] == name);
+            match known {
+                Some(index) => return self.events.remove(index),
+                None => {
+                    let event = self.receive();
+                    self.events.push(event);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_editor_launches_what_its_configuration_says() {
+    use serde_json::{Value, json};
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(thisgpu(folder.path(), &["new", "whole"]).status.success());
+    let root = folder.path().join("whole");
+    let read = |file: &str| -> Value {
+        let text = std::fs::read_to_string(root.join(file)).expect(file);
+        serde_json::from_str(&text).expect(file)
+    };
+    let extension = read(".vscode/extensions/thisgpu-debug/package.json");
+    let debugger = &extension["contributes"]["debuggers"][0];
+    let launches = read(".vscode/launch.json");
+    let mut launch = launches["configurations"][0].clone();
+    assert_eq!(debugger["type"], launch["type"]);
+    assert_eq!(
+        (&debugger["runtime"], &debugger["runtimeArgs"]),
+        (&json!("cargo"), &json!(["thisgpu", "debug", "--adapter"]))
+    );
+    launch["cwd"] = root.to_str().into();
+    let words = launch["args"].as_array_mut().expect("a list");
+    words.insert(0, "--offline".into());
+
+    let mut client = Client::new(folder.path());
+    assert_eq!(client.ask("initialize", json!({}))["success"], true);
+    assert_eq!(client.ask("threads", json!({}))["success"], false);
+    let launched = client.ask("launch", launch);
+    assert_eq!(launched["success"], true, "{launched}");
+    client.event("initialized");
+    let file = root.join("kernels/src/lib.rs");
+    let breakpoints = json!({
+        "source": {"path": file},
+        "breakpoints": [{"line": STORE, "condition": "i == 3"}],
+    });
+    let set = client.ask("setBreakpoints", breakpoints);
+    assert_eq!(set["body"]["breakpoints"][0]["verified"], true, "{set}");
+    client.ask("configurationDone", json!({}));
+    let stopped = client.event("stopped");
+    assert_eq!(stopped["body"]["reason"], "breakpoint");
+    let thread = stopped["body"]["threadId"].clone();
+    let stack = client.ask("stackTrace", json!({"threadId": thread}));
+    let frame = &stack["body"]["stackFrames"][0];
+    assert_eq!(
+        (&frame["name"], &frame["line"]),
+        (&json!("saxpy"), &json!(STORE))
+    );
+    let path = frame["source"]["path"].as_str().expect("a path");
+    assert_eq!(
+        std::fs::canonicalize(path).expect("is there"),
+        std::fs::canonicalize(&file).expect("is there")
+    );
+    let scopes = client.ask("scopes", json!({"frameId": frame["id"]}));
+    let locals = &scopes["body"]["scopes"][0];
+    assert_eq!(locals["name"], "Locals");
+    let variables = client.ask(
+        "variables",
+        json!({"variablesReference": locals["variablesReference"]}),
+    );
+    let variables = variables["body"]["variables"]
+        .as_array()
+        .expect("a list")
+        .clone();
+    let of = |name: &str| {
+        variables
+            .iter()
+            .find(|of| of["name"] == name)
+            .expect(name)
+            .clone()
+    };
+    assert_eq!(
+        (&of("i")["value"], &of("i")["type"]),
+        (&json!("3"), &json!("usize"))
+    );
+    let inner = client.ask(
+        "variables",
+        json!({"variablesReference": of("x")["variablesReference"]}),
+    );
+    assert_eq!(inner["body"]["variables"][0]["value"], "3.0", "{inner}");
+    let frame = frame["id"].clone();
+    let value = client.ask("evaluate", json!({"expression": "*x", "frameId": frame}));
+    assert_eq!(value["body"]["result"], "3.0");
+    assert_eq!(client.ask("disconnect", json!({}))["success"], true);
+    assert!(client.child.wait().expect("ends").success());
+
+    let mut client = Client::new(folder.path());
+    let wrong = client.ask(
+        "launch",
+        json!({"cwd": root, "args": ["--offline", "nothing"]}),
+    );
+    let message = wrong["message"].as_str().expect("a message");
+    assert!(
+        message.starts_with("there is no kernel `nothing`; kernels: saxpy"),
+        "{message}"
+    );
+}

@@ -5,7 +5,7 @@ use crate::command::code_place;
 use crate::debugger::Debugger;
 use crate::operand::number;
 use cranelift_thisgpu::locations::Location;
-use cranelift_thisgpu::sim::debug::{Datum, Place, Space, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{Datum, Pause, Place, Space, Stop, Thread};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -80,10 +80,11 @@ pub(super) type Send<'a> = dyn FnMut(&Value) -> io::Result<()> + 'a;
 pub(super) type Answer = Result<Value, String>;
 
 impl Server {
-    pub fn new(debugger: Debugger) -> Server {
+    /// For a client that so many messages were sent to.
+    pub fn new(debugger: Debugger, sent: i64) -> Server {
         Server {
             debugger,
-            sent: 0,
+            sent,
             stops_on_entry: true,
             has_lanes: false,
             is_over: false,
@@ -138,21 +139,23 @@ impl Server {
         Ok(())
     }
 
+    /// What asks the launch to stand still.
+    pub fn pause(&self) -> Pause {
+        self.debugger.session.pause()
+    }
+
+    /// Tells a client that has asked for the launch that it may set breakpoints.
+    ///
+    /// # Errors
+    /// When nobody reads it.
+    pub fn is_launched(&mut self, send: &mut Send<'_>) -> io::Result<()> {
+        let event = self.event("initialized", json!({}));
+        send(&event)
+    }
+
     fn response(&mut self, seq: i64, command: &str, answer: Answer) -> Value {
         self.sent += 1;
-        let mut message = json!({
-            "seq": self.sent, "type": "response", "request_seq": seq, "command": command,
-            "success": answer.is_ok(),
-        });
-        match answer {
-            Ok(Value::Null) => {}
-            Ok(body) => message["body"] = body,
-            Err(text) => {
-                message["message"] = text.clone().into();
-                message["body"] = json!({"error": {"id": 1, "format": text}});
-            }
-        }
-        message
+        response(self.sent, seq, command, answer)
     }
 
     fn event(&mut self, event: &str, body: Value) -> Value {
@@ -436,7 +439,25 @@ impl Server {
     }
 }
 
-fn capabilities() -> Value {
+/// The answer to a request, as message `sent`.
+pub(super) fn response(sent: i64, seq: i64, command: &str, answer: Answer) -> Value {
+    let mut message = json!({
+        "seq": sent, "type": "response", "request_seq": seq, "command": command,
+        "success": answer.is_ok(),
+    });
+    match answer {
+        Ok(Value::Null) => {}
+        Ok(body) => message["body"] = body,
+        Err(text) => {
+            message["message"] = text.clone().into();
+            message["body"] = json!({"error": {"id": 1, "format": text, "showUser": true}});
+        }
+    }
+    message
+}
+
+/// What the adapter can do.
+pub(super) fn capabilities() -> Value {
     json!({
         "supportsConfigurationDoneRequest": true,
         "supportsFunctionBreakpoints": true,
