@@ -28,7 +28,8 @@ pub enum Command {
     Print(Operand),
     Registers,
     Values,
-    Locals,
+    /// Of a function that is inlined into so many others.
+    Locals(u32),
     Where,
     Disassemble(Option<u32>, usize),
     Memory(Space, u64, usize),
@@ -107,8 +108,8 @@ pub const HELP: [(&str, &str, &str); 28] = [
     ("registers", "", "those of the thread that are not 0"),
     (
         "locals",
-        "",
-        "the variables of the function, or without them the values",
+        "[N]",
+        "the variables of the function, or of the Nth one that it is inlined into",
     ),
     ("values", "", "the values of the CLIF that are available"),
     ("where", "", "the thread's place and calls"),
@@ -222,7 +223,11 @@ pub fn parse(
         "print" => Command::Print(operand(rest)?),
         "registers" => only(Command::Registers)?,
         "values" => only(Command::Values)?,
-        "locals" => only(Command::Locals)?,
+        "locals" => match words[..] {
+            [] => Command::Locals(0),
+            [frame] => Command::Locals(small(number(frame)?)?),
+            _ => return Err("locals takes the number of a function, 0 is the innermost".to_owned()),
+        },
         "where" => only(Command::Where)?,
         "disassemble" => match words[..] {
             [] => Command::Disassemble(None, 8),

@@ -4,8 +4,8 @@ use super::command::{Command, HELP};
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::debug::{
-    Comparison, Datum, GroupView, Number, Operand, Session, Space, Stop, Thread, WaitView, Watch,
-    Watched,
+    Comparison, Datum, GroupView, Number, Operand, Session, Space, Stop, Thread, VariableView,
+    WaitView, Watch, Watched,
 };
 use cranelift_thisgpu::values::SourceValue;
 use std::borrow::Cow;
@@ -156,7 +156,7 @@ impl Debugger {
             }
             Command::Registers => self.registers()?,
             Command::Values => self.values(),
-            Command::Locals => self.locals(),
+            Command::Locals(frame) => self.locals(frame)?,
             Command::Where => self.frames(),
             Command::Disassemble(address, count) => self.disassemble(address, count)?,
             Command::Memory(space, address, bytes) => {
@@ -438,24 +438,35 @@ impl Debugger {
         }
     }
 
-    /// All variables, those of the calls around behind those of the innermost.
-    fn locals(&self) -> String {
-        let variables = self.session.variables(self.thread);
-        if variables.is_empty() {
-            return self.values();
-        }
+    /// The variables of a function that is inlined into so many others, in the order in which they are declared.
+    pub fn variables(&self, thread: Thread, frame: u32) -> Vec<VariableView> {
+        let views = self.session.variables(thread).into_iter();
+        let mut views: Vec<VariableView> = views.filter(|view| view.frame == frame).collect();
+        views.reverse();
+        views
+    }
+
+    /// The variables of a function that is inlined into so many others; without any, the values of the CLIF.
+    fn locals(&self, frame: u32) -> Result<String, String> {
         let names = self.session.scope_names(self.thread);
-        let mut text = String::new();
-        let mut frame = 0;
-        for view in &variables {
-            if view.frame != frame {
-                frame = view.frame;
-                let name = names.get(frame as usize).map_or("", String::as_str);
-                let _ = writeln!(text, "in {name}, which called:");
-            }
-            let _ = writeln!(text, "{}", self.described(&view.name, &view.datum));
+        if names.is_empty() {
+            return Ok(self.values());
         }
-        text.trim_end().to_owned()
+        let Some(name) = names.get(frame as usize) else {
+            return Err(format!(
+                "there are {} functions here: {}",
+                names.len(),
+                names.join(", ")
+            ));
+        };
+        let views = self.variables(self.thread, frame).into_iter();
+        let lines: Vec<String> = views
+            .map(|view| self.described(&view.name, &view.datum))
+            .collect();
+        Ok(match lines.is_empty() {
+            true => format!("{name} has no variables here"),
+            false => lines.join("\n"),
+        })
     }
 
     /// Why a value of the source cannot be shown.

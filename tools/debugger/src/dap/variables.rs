@@ -4,7 +4,7 @@ use super::server::{Answer, Handle, LANES, Scope, Server};
 use crate::command;
 use crate::debugger::{name, shown};
 use crate::operand::{number, operand};
-use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread, VariableView};
+use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread};
 use serde_json::{Value, json};
 
 /// The scopes of every frame.
@@ -59,9 +59,8 @@ impl Server {
 
     /// The variables of a frame.
     fn locals(&mut self, thread: Thread, frame: u32) -> Value {
-        let views = self.debugger.session.variables(thread).into_iter();
-        let views: Vec<VariableView> = views.filter(|view| view.frame == frame).collect();
-        let variables = views.into_iter().map(|view| {
+        let views = self.debugger.variables(thread, frame).into_iter();
+        let variables = views.map(|view| {
             let mut said = self.datum(thread, view.name.clone(), view.datum);
             said["name"] = view.name.into();
             said
