@@ -196,7 +196,8 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Names the values of a valid function, with what its front end assigns to variables, and numbers its instructions.
+    /// Names the values of a valid function, with what its front end assigns to variables, and numbers its
+    /// instructions.
     pub fn begin(&mut self, func: &mut Function, assignments: &[Assignment]) {
         let cfg = ControlFlowGraph::with_function(func);
         let domtree = DominatorTree::with_function(func, &cfg);

@@ -1,8 +1,8 @@
 //! Variables as a debugger shows them, against what the host's `{:?}` prints.
 //!
 //! Random functions have marks, at which the host prints all variables and the debugger stops and looks at the same.
-//! Without optimisation all have to be there and equal; with that of the back end what is shown has to be equal. `RANDOM_FUNCTIONS=N` and
-//! `RANDOM_SEED=S` are for the ignored test (2,000 functions).
+//! Without optimisation all have to be there and equal; with that of the back end what is shown has to be equal.
+//! `RANDOM_FUNCTIONS=N` and `RANDOM_SEED=S` are for the ignored test (2,000 functions).
 
 mod common;
 #[path = "random/rng.rs"]
@@ -155,8 +155,8 @@ const OPTIMISED: [How; 4] = [
     How::optimised(Level::Promoted, &["opt_level=none"]),
 ];
 
-/// Here they are not: where LLVM makes one of two instructions behind assignments in two blocks, it drops the records of
-/// those.
+/// Here they are not: where LLVM makes one of two instructions behind assignments in two blocks, it drops the records
+/// of those.
 const BY_LLVM: How = How {
     may_be_behind: true,
     ..How::optimised(Level::Convergent, &[])
