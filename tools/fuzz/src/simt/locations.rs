@@ -284,7 +284,7 @@ fn look(
                     thread: thread.thread ^ other_lane,
                     ..thread
                 };
-                let Some(bits) = session.value(seen, operand) else {
+                let Some(bits) = session.value(seen, &operand) else {
                     continue;
                 };
                 looked.found += 1;

@@ -281,7 +281,7 @@ impl Looker<'_> {
             let value = self.values[number];
             let was = self.written[start + 1 + number];
             let operand = Operand::Source(SourceValue::Value(value.as_u32()));
-            let Some(shown) = session.value(thread, operand) else {
+            let Some(shown) = session.value(thread, &operand) else {
                 continue;
             };
             if shown != u128::from(was) {
