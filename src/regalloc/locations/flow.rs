@@ -35,37 +35,33 @@ pub(super) fn places(
         touched: Vec::new(),
         changed: Vec::new(),
     };
-    let inputs = flow.solve();
     let mut recorder = Recorder {
         holders: &holders,
         layout,
         shown: vec![None; holders.len()],
         touched: Vec::new(),
-        changes: Vec::new(),
     };
-    let mut starts = Vec::with_capacity(inputs.len());
-    for (block, input) in after.blocks.keys().zip(&inputs) {
-        let Some(input) = input else {
-            starts.push(Vec::new());
-            continue;
-        };
-        flow.begin(block, input);
-        starts.push(recorder.start(&flow));
-        let range = after.blocks[block].insts.clone();
-        let mut next = flow.first_definition(range.start);
-        let mut index = range.start;
-        while index < range.end {
-            let count = flow.instruction(index, range.end, &mut next);
-            index += count;
-            recorder.note(&mut flow, index - 1);
-        }
+    let blocks = flow.solve(&mut recorder);
+    let mut starts = Vec::with_capacity(blocks.len());
+    let mut changes = Vec::new();
+    for block in blocks {
+        starts.push(block.start);
+        changes.extend(block.changes);
     }
-    let changes = recorder.changes;
     Places {
         holders,
         starts,
         changes,
     }
+}
+
+/// What is written down of a block; nothing of those that nothing leads to.
+#[derive(Clone, Default)]
+struct Recorded {
+    /// As [`Places::starts`].
+    start: Vec<(u32, Words)>,
+    /// As [`Places::changes`].
+    changes: Vec<(u32, u32, Option<Words>)>,
 }
 
 struct Flow<'a> {
@@ -83,9 +79,11 @@ struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// What is known at the start of each block; nothing of those that nothing leads to.
-    fn solve(&mut self) -> Vec<Option<Snapshot>> {
+    /// Goes through the blocks until nothing changes. What is written down of a block the last time is true: it has come
+    /// by then with all that is known at its start.
+    fn solve(&mut self, recorder: &mut Recorder<'_>) -> Vec<Recorded> {
         let mut inputs: Vec<Option<Snapshot>> = vec![None; self.after.blocks.len()];
+        let mut recorded = vec![Recorded::default(); inputs.len()];
         inputs[0] = Some(self.entry());
         let mut waiting = vec![false; inputs.len()];
         waiting[0] = true;
@@ -94,15 +92,19 @@ impl Flow<'_> {
                 if !std::mem::take(&mut waiting[block.index()]) {
                     continue;
                 }
-                let Some(input) = inputs[block.index()].clone() else {
+                let Some(input) = &inputs[block.index()] else {
                     continue;
                 };
-                self.begin(block, &input);
+                self.begin(block, input);
+                let Recorded { start, changes } = &mut recorded[block.index()];
+                *start = recorder.start(self);
+                changes.clear();
                 let range = self.after.blocks[block].insts.clone();
                 let mut next = self.first_definition(range.start);
                 let mut index = range.start;
                 while index < range.end {
                     index += self.instruction(index, range.end, &mut next);
+                    recorder.note(self, index - 1, changes);
                 }
                 let terminator = &self.before.blocks[block].terminator;
                 let output = self.state.passed(&self.arguments(terminator));
@@ -118,7 +120,7 @@ impl Flow<'_> {
                 }
             }
         }
-        inputs
+        recorded
     }
 
     /// What is known where the function begins.
@@ -287,7 +289,6 @@ struct Recorder<'a> {
     shown: Vec<Option<Words>>,
     /// Holders that were said to be somewhere in the block at hand.
     touched: Vec<u32>,
-    changes: Vec<(u32, u32, Option<Words>)>,
 }
 
 impl Recorder<'_> {
@@ -317,7 +318,12 @@ impl Recorder<'_> {
     }
 
     /// What has changed with instruction `index`.
-    fn note(&mut self, flow: &mut Flow<'_>, index: u32) {
+    fn note(
+        &mut self,
+        flow: &mut Flow<'_>,
+        index: u32,
+        changes: &mut Vec<(u32, u32, Option<Words>)>,
+    ) {
         let mut changed = std::mem::take(&mut flow.changed);
         for number in flow.touched.drain(..) {
             changed.extend(&flow.tracked.holders[number as usize]);
@@ -327,7 +333,7 @@ impl Recorder<'_> {
         for holder in changed.drain(..) {
             let words = self.words(flow, holder);
             if self.shown[holder as usize] != words {
-                self.changes.push((index, holder, words.clone()));
+                changes.push((index, holder, words.clone()));
                 self.touched.push(holder);
                 self.shown[holder as usize] = words;
             }
