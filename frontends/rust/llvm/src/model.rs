@@ -629,8 +629,20 @@ pub struct Attributes {
     pub convergent: bool,
     /// Does not return.
     pub no_return: bool,
-    /// Compiled for features of the host's processor that not every one has.
-    pub host_features: bool,
+    /// The features of the host's processor that it is compiled for.
+    pub host_features: HostFeatures,
+}
+
+/// Which features of the host's processor a function is compiled for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HostFeatures {
+    /// It says nothing of them.
+    #[default]
+    Unsaid,
+    /// Those that every processor of the host's kind has, which programs use without asking.
+    OfAll,
+    /// Others.
+    OfSome,
 }
 
 impl std::ops::BitOr for Attributes {
@@ -640,7 +652,7 @@ impl std::ops::BitOr for Attributes {
         Self {
             convergent: self.convergent || other.convergent,
             no_return: self.no_return || other.no_return,
-            host_features: self.host_features || other.host_features,
+            host_features: self.host_features.max(other.host_features),
         }
     }
 }

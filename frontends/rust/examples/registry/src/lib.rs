@@ -54,6 +54,30 @@ functions! {
         fold(&sha2::Sha512::digest(Bytes::of(seed).as_slice()))
     }
 
+    /// Bytes found from both ends by memchr, which takes the host's vectors.
+    fn bytes_found(seed: u64) -> u64 {
+        let text = Bytes::of(seed);
+        let (text, one, other) = (text.as_slice(), seed as u8, (seed >> 8) as u8);
+        let found = [
+            memchr::memchr(one, text),
+            memchr::memchr2(one, other, text),
+            memchr::memrchr3(one, other, 0, text),
+        ];
+        let count = memchr::memchr_iter(other & 0x7f, text).count() as u64;
+        found.iter().fold(count, |sum, place| sum * 257 + place.map_or(0, |place| place as u64 + 1))
+    }
+
+    /// A word of two bytes found in others by memchr.
+    fn words_found(seed: u64) -> u64 {
+        let text = Bytes::of(seed);
+        let text = text.as_slice();
+        let start = (seed >> 20) as usize % text.len().max(1);
+        let word = text.get(start..start + 2).unwrap_or(b"no");
+        let first = memchr::memmem::find(text, word);
+        let last = memchr::memmem::rfind(text, word);
+        [first, last].iter().fold(7, |sum, place| sum * 257 + place.map_or(0, |place| place as u64 + 1))
+    }
+
     /// MD5 of RustCrypto, a version later.
     fn md5(seed: u64) -> u64 {
         use md5::Digest;

@@ -4,7 +4,7 @@ use super::lexer::{Lexer, MAX_DEPTH, TOO_DEEP, Token};
 use crate::error::ReadError;
 use crate::layout;
 use crate::model::{
-    AddressOf, Attributes, Binary, Cast, Constant, Expression, Operand, Type, Value,
+    AddressOf, Attributes, Binary, Cast, Constant, Expression, HostFeatures, Operand, Type, Value,
 };
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -171,6 +171,37 @@ pub struct Said {
     pub groups: Vec<u32>,
 }
 
+/// Features that every 64-bit processor of its kind has: of x86, and of Arm.
+const OF_ALL: [&str; 11] = [
+    "x87",
+    "cmov",
+    "cx8",
+    "fxsr",
+    "mmx",
+    "sse",
+    "sse2",
+    "fp-armv8",
+    "neon",
+    "outline-atomics",
+    "v8a",
+];
+
+/// The kind of `+sse2,+avx`.
+fn host_features(text: &[u8]) -> HostFeatures {
+    let text = String::from_utf8_lossy(text);
+    let mut wanted = text
+        .split(',')
+        .filter_map(|feature| feature.strip_prefix('+'));
+    match (
+        text.is_empty(),
+        wanted.all(|feature| OF_ALL.contains(&feature)),
+    ) {
+        (true, _) => HostFeatures::Unsaid,
+        (false, true) => HostFeatures::OfAll,
+        (false, false) => HostFeatures::OfSome,
+    }
+}
+
 /// Passes attributes, linkage and their like, up to what `ends` accepts or the end.
 pub fn attributes(
     lexer: &mut Lexer<'_>,
@@ -187,7 +218,7 @@ pub fn attributes(
             Some(Token::Word("noreturn")) => said.attributes.no_return = true,
             Some(Token::Text(name)) if name == b"target-features" && lexer.eat('=') => {
                 if let Some(Token::Text(features)) = lexer.next_token() {
-                    said.attributes.host_features = !features.is_empty();
+                    said.attributes.host_features = host_features(&features);
                 }
             }
             Some(Token::Word("align")) => {

@@ -22,7 +22,7 @@ mod variables;
 use crate::data;
 use crate::error::{Error, Place, Problem, of_backend};
 use crate::link::{Program, Symbol};
-use crate::model::{Function, Type};
+use crate::model::{Function, HostFeatures, Type};
 use crate::panics;
 use crate::shared::{self, Shared};
 use cranelift_codegen::ir::{self, AbiParam, Signature};
@@ -381,15 +381,28 @@ impl<'p> Translator<'p> {
         let signature = declaration.signature.clone();
         let name = declaration.linkage_name(id).into_owned();
         let place = self.place_of(symbol);
-        // Nobody calls it who has asked the processor first: the device has none of the host's features.
-        if function.attributes.host_features {
-            let func = function::stub(&name, signature, panics::Reason::HostFeatures);
-            let callees = Vec::new();
-            self.bodies.push(Body { id, func, callees });
-            return;
+        let features = function.attributes.host_features;
+        let errors = self.errors.len();
+        let mut body = None;
+        if features != HostFeatures::OfSome {
+            let signature = signature.clone();
+            let (func, callees) =
+                function::translate(self, module, function, &name, signature, place);
+            body = Some(Body { id, func, callees });
         }
-        let (func, callees) = function::translate(self, module, function, &name, signature, place);
-        self.bodies.push(Body { id, func, callees });
+        // What every processor of the host has is used without asking, and mostly as vectors, which are lanes here. What
+        // is an operation of that processor alone is an error only if it is called.
+        if features == HostFeatures::OfAll && self.errors.len() > errors {
+            self.errors.truncate(errors);
+            body = None;
+        }
+        // Of the other features the device has none, which a program learns that asks first.
+        let stub = || Body {
+            id,
+            func: function::stub(&name, signature, panics::Reason::HostFeatures),
+            callees: Vec::new(),
+        };
+        self.bodies.push(body.unwrap_or_else(stub));
     }
 
     /// All functions as a text, callees first.
