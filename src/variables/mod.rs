@@ -36,6 +36,8 @@ use std::ops::Range;
 pub struct Variables {
     types: Vec<VariableType>,
     scopes: Vec<Scope>,
+    /// By scope, how many are around it, with itself.
+    depths: Vec<u32>,
     variables: Vec<Variable>,
     /// By scope, the variables that are declared in it.
     declared: Vec<Vec<u32>>,
@@ -135,6 +137,7 @@ impl Variables {
         if scope.parent as usize > self.scopes.len() {
             scope.parent = 0;
         }
+        self.depths.push(self.depth(scope.parent) + 1);
         self.scopes.push(scope);
         self.declared.push(Vec::new());
         self.scopes.len() as u32
@@ -171,10 +174,18 @@ impl Variables {
         self.scopes.get((number as usize).checked_sub(1)?)
     }
 
-    /// A scope and those around it, the innermost first.
-    pub(crate) fn around(&self, scope: u32) -> impl Iterator<Item = u32> + '_ {
-        let known = |number: u32| self.scope(number).map(|_| number);
-        std::iter::successors(known(scope), move |inner| known(self.scope(*inner)?.parent))
+    /// The scope that a scope is in; 0 if it is in none.
+    pub(crate) fn parent(&self, number: u32) -> u32 {
+        self.scope(number).map_or(0, |scope| scope.parent)
+    }
+
+    /// How many scopes are around a scope, with itself.
+    pub(crate) fn depth(&self, number: u32) -> u32 {
+        let index = (number as usize).checked_sub(1);
+        index
+            .and_then(|index| self.depths.get(index))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// The variables that are declared in a scope, by number.

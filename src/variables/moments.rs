@@ -8,13 +8,14 @@
 //! over the blocks: where paths meet on which it is different things, nobody knows. An assignment to some bytes ends
 //! what was known of every cell that it overlaps.
 
-use super::{Assigned, Assignment, Base, Position, Variables};
+use super::{Assigned, Assignment, Base, Position};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{Block, Function, Inst};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Bytes of a variable that are assigned to together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ struct Run {
 }
 
 /// The moments of a function.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Moments {
     /// By variable, then by offset.
     cells: Vec<Cell>,
@@ -52,6 +53,8 @@ pub(crate) struct Moments {
     assigned: Vec<Assigned>,
     /// The moment of the first instruction of a block, and the one behind that of its last.
     blocks: SecondaryMap<Block, (u32, u32)>,
+    /// The moment of the branch to a block, if there is one only.
+    branches: SecondaryMap<Block, u32>,
 }
 
 /// No moment: nothing is known of any variable.
@@ -64,6 +67,17 @@ struct Event {
     block: Block,
     moment: u32,
     assigned: Number,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self {
+            cells: Vec::new(),
+            assigned: Vec::new(),
+            blocks: SecondaryMap::with_default((0, 0)),
+            branches: SecondaryMap::with_default(NO_MOMENT),
+        }
+    }
 }
 
 impl Moments {
@@ -79,6 +93,12 @@ impl Moments {
             events,
             of_inst,
         } = number(func, assignments);
+        for block in func.layout.blocks() {
+            let mut edges = cfg.pred_iter(block);
+            if let (Some(edge), None) = (edges.next(), edges.next()) {
+                moments.branches[block] = moments.blocks[edge.block].1.saturating_sub(1);
+            }
+        }
         let flow = Flow { func, cfg, domtree };
         for of_cell in events.chunk_by(|a, b| a.cell == b.cell) {
             let starts = flow.starts(of_cell);
@@ -94,6 +114,20 @@ impl Moments {
         self.cells[first..]
             .iter()
             .take_while(move |cell| cell.variable == variable)
+    }
+
+    /// What a cell is from which moment to which, in order.
+    pub fn runs_of<'a>(
+        &'a self,
+        cell: &'a Cell,
+    ) -> impl Iterator<Item = (Range<u32>, &'a Assigned)> {
+        let assigned = |number: Number| &self.assigned[number as usize];
+        (cell.runs.iter()).map(move |run| (run.start..run.end, assigned(run.assigned)))
+    }
+
+    /// The moment of the branch to a block that one branch alone leads to.
+    pub fn branch_to(&self, block: Block) -> u32 {
+        self.branches[block]
     }
 
     /// What a cell is in each moment, where its blocks begin with what `starts` says.
@@ -136,13 +170,6 @@ impl Moments {
 }
 
 impl Cell {
-    /// What it is in a moment, by number.
-    fn at(&self, moment: u32) -> Option<Number> {
-        let behind = self.runs.partition_point(|run| run.end <= moment);
-        let run = self.runs.get(behind).filter(|run| run.start <= moment)?;
-        Some(run.assigned)
-    }
-
     fn key(&self) -> (u32, u32, u32) {
         (self.variable, self.offset, self.bytes)
     }
@@ -223,6 +250,7 @@ fn number(func: &Function, assignments: &[Assignment]) -> Numbered {
         cells,
         assigned: assigned.list,
         blocks,
+        branches: SecondaryMap::with_default(NO_MOMENT),
     };
     Numbered {
         moments,
@@ -347,19 +375,4 @@ impl Flow<'_> {
         }
         starts
     }
-}
-
-/// The cells that are seen from a scope in a moment, with what they are: of all variables of the scope and of those
-/// around it.
-pub(crate) fn seen<'a>(
-    moments: &'a Moments,
-    variables: &'a Variables,
-    scope: u32,
-    moment: u32,
-) -> impl Iterator<Item = (&'a Cell, &'a Assigned)> {
-    variables
-        .around(scope)
-        .flat_map(|scope| variables.declared(scope))
-        .flat_map(|&variable| moments.cells_of(variable))
-        .filter_map(move |cell| Some((cell, &moments.assigned[cell.at(moment)? as usize])))
 }
