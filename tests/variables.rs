@@ -6,7 +6,7 @@ use cranelift_thisgpu::compile::{Compiler, SourceFile};
 use cranelift_thisgpu::locations::{Location, Locations};
 use cranelift_thisgpu::object::Object;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::debug::{Datum, Operand, Path, Session, Space, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{Operand, Path, Session, Space, Stop, Thread};
 use cranelift_thisgpu::variables::{
     Assigned, Assignment, Base, Member, Position, Scope, ScopeKind, TypeKind, Variable,
     VariableType, Variables,
@@ -284,7 +284,7 @@ fn walk(code: &Code, thread: u32, mut look: impl FnMut(&Session, Thread)) {
 
 /// The number that a variable or a part of one is shown to be.
 fn number(session: &Session, thread: Thread, path: &str) -> Option<i64> {
-    let datum = session.datum(thread, &Path::parse(path).unwrap()).ok()?;
+    let datum = session.datum(thread, 0, &Path::parse(path).unwrap()).ok()?;
     session.text(thread, &datum).parse().ok()
 }
 
@@ -518,7 +518,7 @@ fn dwarf_says_the_same() {
                         .find(|(name, _)| *name == view.name)
                         .unwrap();
                     let range = list.iter().find(|(range, _)| range.contains(&offset));
-                    let Datum { bytes, .. } = view.datum;
+                    let bytes = session.bytes(thread, &view.datum);
                     let said = match range {
                         Some((_, expression)) => {
                             evaluated(session, thread, *expression, unit.encoding(), bytes.len())

@@ -83,12 +83,17 @@ impl Image {
     /// The source of a code address, and the calls that were inlined around it, from the inside out; nothing when it is
     /// unknown.
     pub fn places_at(&self, address: u32) -> Vec<Location> {
+        let place = self.line_at(address).map(|line| line.location);
+        place.map_or(Vec::new(), |place| self.places_of(place))
+    }
+
+    /// A place, and the calls that were inlined around it, from the inside out.
+    pub fn places_of(&self, place: Location) -> Vec<Location> {
         let call = |place: &Location| {
             let index = place.inlined.checked_sub(1)?;
             self.calls.get(index as usize).copied()
         };
-        let place = self.line_at(address).map(|line| line.location);
-        std::iter::successors(place, call)
+        std::iter::successors(Some(place), call)
             .take(SHOWN_CALLS)
             .collect()
     }

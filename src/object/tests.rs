@@ -37,7 +37,7 @@ fn types() -> Vec<VariableType> {
         discriminant: Some(member("", 0, 0)),
         variants: vec![
             Variant {
-                value: Some(u64::MAX),
+                value: Some(u128::MAX),
                 member: member("Some", 0, 6),
             },
             Variant {

@@ -63,7 +63,7 @@ impl TypeEntries {
                     let value_of = unit.unit.add(id, DW_TAG_enumerator);
                     let entry = unit.unit.get_mut(value_of);
                     entry.set(DW_AT_name, AttributeValue::String(clean(name)));
-                    entry.set(DW_AT_const_value, AttributeValue::Udata(*value));
+                    entry.set(DW_AT_const_value, constant(*value));
                 }
             }
             TypeKind::Unsigned
@@ -113,10 +113,18 @@ impl TypeEntries {
             let id = unit.unit.add(part, DW_TAG_variant);
             if let Some(value) = variant.value {
                 let entry = unit.unit.get_mut(id);
-                entry.set(DW_AT_discr_value, AttributeValue::Udata(value));
+                entry.set(DW_AT_discr_value, constant(value));
             }
             self.member(&variant.member, id, unit);
         }
+    }
+}
+
+/// A number, of which DWARF has those of 64 bits alone; a larger one is a block of bytes.
+fn constant(value: u128) -> AttributeValue {
+    match u64::try_from(value) {
+        Ok(value) => AttributeValue::Udata(value),
+        Err(_) => AttributeValue::Block(value.to_le_bytes().to_vec()),
     }
 }
 

@@ -35,7 +35,7 @@ pub enum TypeKind {
     /// So many of this.
     Array(u32, u64),
     /// An integer whose values have names; as many of its low bits as its bytes are.
-    Enumeration(Vec<(String, u64)>),
+    Enumeration(Vec<(String, u128)>),
     /// Bytes that nothing is known of.
     Opaque,
 }
@@ -64,14 +64,14 @@ pub struct Variants {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Variant {
     /// The discriminant, as many of its low bits as its type has; none of the variant that all others mean.
-    pub value: Option<u64>,
+    pub value: Option<u128>,
     /// What it holds, named as the variant.
     pub member: Member,
 }
 
 impl Variants {
     /// The variant of a discriminant.
-    pub fn of(&self, discriminant: u64) -> Option<&Variant> {
+    pub fn of(&self, discriminant: u128) -> Option<&Variant> {
         let named = |variant: &&Variant| variant.value == Some(discriminant);
         let variants = || self.variants.iter();
         variants()

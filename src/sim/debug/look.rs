@@ -99,12 +99,13 @@ impl Session {
         names.unwrap_or_default()
     }
 
-    /// A variable, or a part of one, as a thread has it.
+    /// A variable, or a part of one, as a thread has it: of a function that is inlined into so many others, 0 is the
+    /// innermost, or one further out.
     ///
     /// # Errors
     /// When it is not there, in words.
-    pub fn datum(&self, thread: Thread, path: &Path) -> Result<Datum, String> {
-        let found = self.looking(thread, |look, lane| path.resolve(look, lane));
+    pub fn datum(&self, thread: Thread, frame: u32, path: &Path) -> Result<Datum, String> {
+        let found = self.looking(thread, |look, lane| path.resolve(look, frame, lane));
         found.unwrap_or_else(|| Err("the thread does not run".to_owned()))
     }
 
@@ -112,6 +113,12 @@ impl Session {
     pub fn parts(&self, thread: Thread, datum: &Datum, most: usize) -> Vec<(String, Datum)> {
         let found = self.looking(thread, |look, lane| datum.parts(look, most, lane));
         found.unwrap_or_default()
+    }
+
+    /// The bytes of a datum of a thread; none of those that are nowhere.
+    pub fn bytes(&self, thread: Thread, datum: &Datum) -> Vec<Option<u8>> {
+        let bytes = self.looking(thread, |look, lane| datum.bytes(look, lane));
+        bytes.unwrap_or_default()
     }
 
     /// A datum of a thread as Rust writes it.

@@ -60,17 +60,17 @@ impl Operand {
             Operand::Predicate(number) => word(Place::Predicate(number, false)),
             Operand::Uniform(number) => word(Place::Uniform(number)),
             Operand::Source(value) => look.source(value, lane),
-            Operand::Variable(ref path) => path.resolve(look, lane).ok()?.scalar(look),
+            Operand::Variable(ref path) => path.resolve(look, 0, lane).ok()?.scalar(look, lane),
         }
     }
 
     /// The number that it is in a lane; registers and values of the source have no sign.
     pub(super) fn number(&self, look: &Look<'_>, lane: usize) -> Option<Number> {
         match self {
-            Operand::Variable(path) => path.resolve(look, lane).ok()?.number(look),
+            Operand::Variable(path) => path.resolve(look, 0, lane).ok()?.number(look, lane),
             _ => {
                 let value = self.value(look, lane)?;
-                Some(Number::Integer(i128::try_from(value).unwrap_or(i128::MAX)))
+                Some(Number::unsigned(value))
             }
         }
     }
@@ -108,6 +108,18 @@ impl Look<'_> {
     pub(super) fn frame(&self, lane: usize) -> u64 {
         let frame = self.warp.registers.column(STACK_POINTER.number().into())[lane];
         LOCAL_WINDOW + u64::from(frame)
+    }
+
+    /// Whether there are so many bytes of memory at a generic address.
+    pub(super) fn has_memory(&self, address: u64, bytes: u64) -> bool {
+        let (window, address) = in_window(None, address);
+        let ends_within = |size: u64| address.checked_add(bytes).is_some_and(|end| end <= size);
+        bytes == 0
+            || match window {
+                Window::Global => self.global.find(address, bytes).is_some(),
+                Window::Shared => ends_within(self.shared.data().len() as u64),
+                Window::Local => ends_within(self.warp.local.size().into()),
+            }
     }
 
     /// Bytes of memory at a generic address.
@@ -168,6 +180,10 @@ pub enum Comparison {
     Less,
     /// `>`
     Greater,
+    /// `<=`
+    AtMost,
+    /// `>=`
+    AtLeast,
 }
 
 /// What has to hold in a lane for a breakpoint to stop.
@@ -192,6 +208,8 @@ impl Condition {
             Comparison::NotEqual => order.is_ne(),
             Comparison::Less => order.is_lt(),
             Comparison::Greater => order.is_gt(),
+            Comparison::AtMost => order.is_le(),
+            Comparison::AtLeast => order.is_ge(),
         }
     }
 }

@@ -2,15 +2,17 @@
 
 use super::history::History;
 use super::live::Live;
+use super::operand::Operand;
 use super::state::{Machine, State};
 use super::stop::{Breakpoint, Place, SetBreakpoint, Stop, Watchpoint};
 use crate::launch::{Fault, Image, LaunchError, LaunchRequest, Report};
+use crate::locations::Location;
 use crate::sim::SimConfig;
 use crate::sim::check::Checker;
 use crate::sim::decode::program::WORD_BYTES;
 use crate::sim::launch::{Extent, Loaded};
 use crate::sim::memory::global::Table;
-use crate::variables::{ScopeKind, ScopeLocations};
+use crate::variables::ScopeKind;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -227,6 +229,13 @@ impl Session {
     /// When there is no such instruction, in words.
     pub fn add_breakpoint(&mut self, breakpoint: Breakpoint) -> Result<u32, String> {
         let instructions = self.instructions(&breakpoint.place)?;
+        if let Some(Operand::Variable(path)) = breakpoint.condition.as_ref().map(|c| &c.operand) {
+            let scopes = self.loaded.image.functions.iter().flat_map(|f| &f.scopes);
+            let mut variables = scopes.flat_map(|scope| &scope.variables);
+            if !variables.any(|variable| variable.name == path.variable()) {
+                return Err(format!("there is no variable `{}`", path.variable()));
+            }
+        }
         let id = self.new_id();
         self.live.breakpoints.push(SetBreakpoint {
             id,
@@ -291,36 +300,95 @@ impl Session {
                 Ok(vec![address / WORD])
             }
             Place::Function(name) => {
+                // As the source calls it, or by its symbol.
                 let name = name.trim_start_matches('%');
-                // By its symbol, or as the source calls it.
-                let is_called = |scope: &ScopeLocations| match &scope.kind {
-                    ScopeKind::Function(of) => scope.parent.is_none() && of == name,
-                    _ => false,
-                };
-                let mut functions = image.functions.iter();
-                let found = functions.clone().find(|f| f.name == name);
-                let found = found.or_else(|| functions.find(|f| f.scopes.iter().any(is_called)));
-                let found = found.ok_or_else(|| format!("there is no function {name}"))?;
-                Ok(vec![found.address / WORD])
+                let mut found = self.functions_of_source(name);
+                if found.is_empty() {
+                    let function = image.functions.iter().find(|f| f.name == name);
+                    found.extend(function.map(|f| f.address / WORD));
+                }
+                match found.is_empty() {
+                    true => Err(format!("there is no function {name}")),
+                    false => Ok(found),
+                }
             }
             Place::Line { file, line } => {
-                // A line without code stands for the next one that has some.
+                // A line without code stands for the next one that has some. A line that calls what is inlined has that
+                // code.
                 let file = file.as_deref();
-                let lines = image.lines.iter().map(|entry| entry.location);
-                let here = lines.filter(|at| at.line >= *line && self.is_in(at.file, file));
-                let Some(found) = here.map(|at| at.line).min() else {
+                let is_here = |at: &Location| self.is_in(at.file, file);
+                let places = image
+                    .lines
+                    .iter()
+                    .map(|entry| image.places_of(entry.location));
+                let places: Vec<Vec<Location>> = places.collect();
+                let lines = places
+                    .iter()
+                    .flatten()
+                    .filter(|at| is_here(at) && at.line >= *line);
+                let Some(found) = lines.map(|at| at.line).min() else {
                     return Err(format!("{place} has no code, and no line behind it"));
                 };
-                let mut before = None;
-                let begins = image.lines.iter().filter(|entry| {
-                    let at = (entry.location.file, entry.location.line);
-                    let begins = before != Some(at);
-                    before = Some(at);
-                    begins && at.1 == found && self.is_in(at.0, file)
-                });
-                Ok(begins.map(|entry| entry.address / WORD).collect())
+                let mut begins = Vec::new();
+                let mut was_there = false;
+                // What is of no line that is known belongs to the one before.
+                let known = image
+                    .lines
+                    .iter()
+                    .zip(&places)
+                    .filter(|(entry, _)| entry.location.line != 0);
+                for (entry, places) in known {
+                    let is_there = places.iter().any(|at| is_here(at) && at.line == found);
+                    if is_there && !was_there {
+                        begins.push(entry.address / WORD);
+                    }
+                    was_there = is_there;
+                }
+                Ok(begins)
             }
         }
+    }
+
+    /// Where the functions begin that the source calls so, without the arguments of generic ones: behind what puts the
+    /// parameters where they are looked for. Those that were inlined too.
+    fn functions_of_source(&self, name: &str) -> Vec<u32> {
+        let image = &self.loaded.image;
+        let mut found = Vec::new();
+        for function in &image.functions {
+            let offset = |offset: u32| (function.address + offset) / WORD;
+            for scope in &function.scopes {
+                let is_called = |of: &str| of == name || of.split('<').next() == Some(name);
+                match &scope.kind {
+                    ScopeKind::Function(of) if is_called(of) => {
+                        let begin = scope.ranges.first().map_or(0, |range| range.start);
+                        found.push(self.behind_first_line(offset(begin)));
+                    }
+                    ScopeKind::Inlined(of, _) if is_called(of) => {
+                        let first = scope.ranges.first();
+                        found.extend(first.map(|range| offset(range.start)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The first instruction of another line behind one, in the same function.
+    fn behind_first_line(&self, index: u32) -> u32 {
+        let image = &self.loaded.image;
+        let address = index * WORD;
+        let first = image.line_at(address).map(|line| line.location.line);
+        let function = |address: u32| image.function_at(address).map(|function| function.address);
+        let from = image.lines.partition_point(|line| line.address <= address);
+        let behind = image.lines[from..].iter().find(|line| {
+            let of_line = line.location.line;
+            of_line != 0 && Some(of_line) != first && line.location.inlined == 0
+        });
+        let behind = behind.filter(|line| function(line.address) == function(address));
+        behind.map_or(index, |line| line.address / WORD)
     }
 
     /// Whether a file of the source has this name, or ends with it.

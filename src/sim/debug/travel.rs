@@ -3,6 +3,7 @@
 use super::session::{Session, WORD};
 use super::state::{Machine, Next, State};
 use super::stop::{Stop, Thread};
+use crate::locations::Location;
 use crate::sim::launch::shape::Shape;
 
 impl Session {
@@ -28,34 +29,39 @@ impl Session {
     }
 
     /// Goes on until a thread is at another line of its function or has left it, or something stops it; calls that it
-    /// makes are gone into if `into` is true.
+    /// makes are gone into if `into` is true, those that were inlined among them.
     pub fn step_line(&mut self, thread: Thread, into: bool) -> Stop {
         let grid = self.request.grid;
-        let here = self.line_and_depth(thread);
+        let here = self.places_and_depth(thread);
         self.go(move |machine, state, next| {
             if !is_of(grid, state, next, thread) {
                 return state.has_ended(grid, thread);
             }
-            let (line, depth) = here;
-            let address = next.group.pc * WORD;
-            let now = machine
-                .loaded
-                .image
-                .line_at(address)
-                .map(|line| line.location);
-            let now = now.map(|location| (location.file, location.line));
+            let (places, depth) = &here;
+            let now = machine.loaded.image.places_at(next.group.pc * WORD);
             let now_depth = state.warp(next).calls.depth(thread.lane());
-            if now_depth > depth && !into {
+            if now_depth > *depth && !into {
                 return false;
             }
-            now_depth < depth || now.is_some() && now != line
+            if now_depth < *depth {
+                return true;
+            }
+            // Of what was inlined into the function that the step began in, the line of the call counts.
+            let skipped = match into {
+                true => 0,
+                false if places.is_empty() => 0,
+                false => now.len().saturating_sub(places.len()),
+            };
+            let line = |place: &Location| (place.file, place.line);
+            let now = now.get(skipped).map(line);
+            now.is_some() && now != places.first().map(line)
         })
     }
 
     /// Goes on until a thread has left the function that it is in, or something stops it.
     pub fn finish(&mut self, thread: Thread) -> Stop {
         let grid = self.request.grid;
-        let (_, depth) = self.line_and_depth(thread);
+        let (_, depth) = self.places_and_depth(thread);
         self.go(move |_, state, next| {
             if !is_of(grid, state, next, thread) {
                 return state.has_ended(grid, thread);
@@ -64,16 +70,15 @@ impl Session {
         })
     }
 
-    fn line_and_depth(&mut self, thread: Thread) -> (Option<(u32, u32)>, usize) {
+    /// The line that a thread is at with the calls that were inlined around it, and the calls that it is in.
+    fn places_and_depth(&mut self, thread: Thread) -> (Vec<Location>, usize) {
         let grid = self.request.grid;
         let state = &self.live.state;
         let group = state.group_of(grid, thread);
-        let line = group.and_then(|group| self.loaded.image.line_at(group.pc * WORD));
+        let places = group.map(|group| self.loaded.image.places_at(group.pc * WORD));
         let warp = state.warp_of(grid, thread);
-        (
-            line.map(|line| (line.location.file, line.location.line)),
-            warp.map_or(0, |warp| warp.calls.depth(thread.lane())),
-        )
+        let depth = warp.map_or(0, |warp| warp.calls.depth(thread.lane()));
+        (places.unwrap_or_default(), depth)
     }
 
     /// Goes on until `stop` says so of the instruction that is next, or something else stops it.

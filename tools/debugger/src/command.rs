@@ -157,7 +157,7 @@ pub fn parse(
     thread: Thread,
     (grid, block): ([u32; 3], [u32; 3]),
 ) -> Result<Option<Command>, String> {
-    let text = text.split('#').next().unwrap_or_default().trim();
+    let text = without_comment(text).trim();
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     let words: Vec<&str> = rest.split_whitespace().collect();
@@ -261,6 +261,14 @@ pub fn parse(
         "quit" => only(Command::Quit)?,
         _ => return Err(format!("`{name}` is no command; `help` tells them")),
     }))
+}
+
+/// A line up to a sign that begins a comment; one in quotes is none.
+fn without_comment(text: &str) -> &str {
+    let comment = text
+        .match_indices('#')
+        .find(|(at, _)| !text[..*at].ends_with('\''));
+    comment.map_or(text, |(at, _)| &text[..at])
 }
 
 fn small(number: u64) -> Result<u32, String> {

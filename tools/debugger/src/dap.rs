@@ -42,7 +42,6 @@ pub fn on_port(debugger: Debugger, port: u16) -> Result<()> {
 pub fn as_adapter(launch: Launcher) -> Result<()> {
     let (mut messages, mut output) = (Messages::of(stdin()), stdout());
     let mut sent = 0;
-    let mut launch = Some(launch);
     while let Some(message) = messages.next() {
         let (seq, command, answer) = match &message {
             Incoming::Malformed(seq, text) => (*seq, "", Err(text.clone())),
@@ -50,16 +49,15 @@ pub fn as_adapter(launch: Launcher) -> Result<()> {
                 let answer = match request.command.as_str() {
                     "initialize" => Ok(server::capabilities()),
                     "disconnect" | "terminate" => Ok(Value::Null),
-                    "launch" => match launch.take().map(|launch| launch(&request.arguments)) {
-                        Some(Ok(debugger)) => {
+                    "launch" => match launch(&request.arguments) {
+                        Ok(debugger) => {
                             let mut server = Server::new(debugger, sent);
                             let send = &mut |answer: &Value| write_message(&mut output, answer);
                             server.answer(message, send)?;
                             server.is_launched(send)?;
                             return messages.serve(server, output);
                         }
-                        Some(Err(error)) => Err(format!("{error:#}")),
-                        None => Err("the launch has failed".to_owned()),
+                        Err(error) => Err(format!("{error:#}")),
                     },
                     other => Err(format!("unsupported before the launch: {other}")),
                 };

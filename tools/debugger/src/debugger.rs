@@ -1,11 +1,12 @@
 //! A session, the thread that somebody looks at, and what is told of both.
 
 use super::command::{Command, HELP};
+use super::operand::COMPARISONS;
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::debug::{
-    Comparison, Datum, GroupView, Number, Operand, Session, Space, Stop, Thread, VariableView,
-    WaitView, Watch, Watched,
+    Datum, GroupView, Operand, Place, Session, Space, Stop, Thread, VariableView, WaitView, Watch,
+    Watched,
 };
 use cranelift_thisgpu::values::SourceValue;
 use std::borrow::Cow;
@@ -115,10 +116,9 @@ impl Debugger {
         let thread = self.thread;
         Ok(match command {
             Command::Break(breakpoint) => {
-                let place = breakpoint.place.to_string();
+                let asked = breakpoint.place.clone();
                 let id = self.session.add_breakpoint(breakpoint)?;
-                let found = self.session.breakpoints().find(|point| point.0 == id);
-                let addresses = found.map_or(Vec::new(), |(_, _, addresses)| addresses);
+                let (place, addresses) = (self.set_place(id, &asked), self.addresses(id));
                 format!("breakpoint {id} at {place}: pc {}", hexadecimal(&addresses))
             }
             Command::Watch(watchpoint) => {
@@ -146,7 +146,7 @@ impl Debugger {
             Command::Warps => self.warps(),
             Command::Lanes(operand) => self.lanes(&operand)?,
             Command::Print(Operand::Variable(path)) => {
-                let datum = self.session.datum(thread, &path)?;
+                let datum = self.session.datum(thread, 0, &path)?;
                 self.described(&path.to_string(), &datum)
             }
             Command::Print(operand) => {
@@ -175,6 +175,30 @@ impl Debugger {
             Command::Help => help(),
             Command::Quit => String::new(),
         })
+    }
+
+    /// The code addresses of a breakpoint.
+    fn addresses(&self, id: u32) -> Vec<u32> {
+        let found = self.session.breakpoints().find(|point| point.0 == id);
+        found.map_or(Vec::new(), |(_, _, addresses)| addresses)
+    }
+
+    /// Where a breakpoint stands: a line that has no code has given way to the next one.
+    pub fn set_place(&self, id: u32, asked: &Place) -> Place {
+        let addresses = self.addresses(id);
+        let image = self.session.image();
+        let places = addresses.first().map(|address| image.places_at(*address));
+        match asked {
+            Place::Line { file, line } => {
+                let lines = places.iter().flatten().map(|place| place.line);
+                let set = lines.filter(|set| set >= line).min();
+                Place::Line {
+                    file: file.clone(),
+                    line: set.unwrap_or(*line),
+                }
+            }
+            other => other.clone(),
+        }
     }
 
     /// Does something several times, or until it stops for another reason.
@@ -323,21 +347,10 @@ impl Debugger {
                 let _ = write!(text, ", thread {thread}");
             }
             if let Some(condition) = &breakpoint.condition {
-                let comparison = match condition.comparison {
-                    Comparison::Equal => "==",
-                    Comparison::NotEqual => "!=",
-                    Comparison::Less => "<",
-                    Comparison::Greater => ">",
-                };
-                let operand = name(&condition.operand);
-                let _ = match condition.value {
-                    Number::Integer(number) => {
-                        write!(text, ", if {operand} {comparison} {number}")
-                    }
-                    Number::Float(number) => {
-                        write!(text, ", if {operand} {comparison} {number:?}")
-                    }
-                };
+                let mut signs = COMPARISONS.iter();
+                let sign = signs.find(|(_, comparison)| *comparison == condition.comparison);
+                let (operand, sign) = (name(&condition.operand), sign.map_or("", |(sign, _)| sign));
+                let _ = write!(text, ", if {operand} {sign} {}", condition.value);
             }
             text.push('\n');
         }
@@ -525,7 +538,7 @@ impl Debugger {
             };
             let text = match operand {
                 Operand::Variable(path) => {
-                    let datum = self.session.datum(thread, path);
+                    let datum = self.session.datum(thread, 0, path);
                     datum.ok().map(|datum| self.session.text(thread, &datum))
                 }
                 _ => {
@@ -583,6 +596,13 @@ impl Debugger {
 
     fn frames(&self) -> String {
         let mut text = self.here();
+        let names = self.session.scope_names(self.thread);
+        if let Some((innermost, outer)) = names.split_first() {
+            let _ = write!(text, "\n  in {innermost}");
+            for name in outer {
+                let _ = write!(text, ", inlined into {name}");
+            }
+        }
         for frame in self.session.frames(self.thread) {
             let _ = write!(text, "\n  called from {frame}");
         }

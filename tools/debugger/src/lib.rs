@@ -21,7 +21,7 @@ use std::io::{IsTerminal, stdin};
 use std::path::PathBuf;
 
 /// Makes the session that the arguments of a launch request of the protocol ask for.
-pub type Launcher = Box<dyn FnOnce(&serde_json::Value) -> Result<Debugger>>;
+pub type Launcher = Box<dyn Fn(&serde_json::Value) -> Result<Debugger>>;
 
 /// Speaks the Debug Adapter Protocol on standard input and output, and makes the session when a client asks for the
 /// launch: what an editor starts.

@@ -66,11 +66,19 @@ pub fn operand(text: &str) -> Result<Operand, String> {
 /// Reads what a condition compares with: `12`, `-3`, `0x1c`, `1.5`, `true`, `'a'`.
 pub fn compared(text: &str) -> Result<Number, String> {
     let integer = || {
-        let (sign, digits) = match text.strip_prefix('-') {
-            Some(digits) => (-1, digits),
-            None => (1, text),
+        let (is_negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text),
         };
-        Some(Number::Integer(sign * i128::from(number(digits).ok()?)))
+        let (digits, radix) = match digits.strip_prefix("0x") {
+            Some(digits) => (digits, 16),
+            None => (digits, 10),
+        };
+        let number = u128::from_str_radix(digits, radix).ok()?;
+        match is_negative {
+            true => Some(Number::Integer(0_i128.checked_sub_unsigned(number)?)),
+            false => Some(Number::unsigned(number)),
+        }
     };
     let word = || match text {
         "true" => Some(Number::Integer(1)),
@@ -79,39 +87,41 @@ pub fn compared(text: &str) -> Result<Number, String> {
             let character = text.strip_prefix('\'')?.strip_suffix('\'')?;
             let mut characters = character.chars();
             let code = u32::from(characters.next()?);
-            characters
-                .next()
-                .is_none()
-                .then_some(Number::Integer(code.into()))
+            let is_one = characters.next().is_none();
+            is_one.then_some(Number::Integer(code.into()))
         }
     };
-    let float = || text.parse().ok().map(Number::Float);
+    let float = || text.parse().ok().map(Number::Double);
     let read = integer().or_else(word).or_else(float);
     read.ok_or_else(|| format!("`{text}` is no number, truth or character"))
 }
 
+/// How conditions compare, as they are written; those of two signs first.
+pub const COMPARISONS: [(&str, Comparison); 6] = [
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<=", Comparison::AtMost),
+    (">=", Comparison::AtLeast),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
 /// Reads `R4 == 7`.
 pub fn condition(text: &str) -> Result<Condition, String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let [left, comparison, value] = words[..] else {
-        return Err(format!(
-            "`{text}` is no condition; write R4 == 7, with blanks"
-        ));
+    let found = text.char_indices().find_map(|(at, _)| {
+        let rest = &text[at..];
+        let found = COMPARISONS.iter().find(|(sign, _)| rest.starts_with(sign));
+        found.map(|(sign, comparison)| (at, at + sign.len(), *comparison))
+    });
+    let Some((end, start, comparison)) = found else {
+        let message =
+            format!("`{text}` is no condition; write x == 7, with ==, !=, <, >, <= or >=");
+        return Err(message);
     };
     Ok(Condition {
-        operand: operand(left)?,
-        comparison: match comparison {
-            "==" => Comparison::Equal,
-            "!=" => Comparison::NotEqual,
-            "<" => Comparison::Less,
-            ">" => Comparison::Greater,
-            _ => {
-                return Err(format!(
-                    "`{comparison}` does not compare; write ==, !=, < or >"
-                ));
-            }
-        },
-        value: compared(value)?,
+        operand: operand(text[..end].trim())?,
+        comparison,
+        value: compared(text[start..].trim())?,
     })
 }
 
@@ -156,13 +166,21 @@ mod tests {
         for (text, number) in [
             ("-3", Number::Integer(-3)),
             ("0x10", Number::Integer(16)),
-            ("1.5", Number::Float(1.5)),
+            ("1.5", Number::Double(1.5)),
+            (
+                "340282366920938463463374607431768211455",
+                Number::Large(u128::MAX),
+            ),
+            ("' '", Number::Integer(32)),
             ("true", Number::Integer(1)),
             ("'a'", Number::Integer(97)),
         ] {
             assert_eq!(compared(text), Ok(number), "{text}");
         }
-        for wrong in ["R4", "R4 = 1", "R4 == x", "R4==1", "R4 == 1 2"] {
+        let at_least = condition("p.x>=-3").unwrap();
+        assert_eq!(at_least.comparison, Comparison::AtLeast);
+        assert_eq!(at_least.value, Number::Integer(-3));
+        for wrong in ["R4", "R4 = 1", "R4 == x", "== 1", "R4 == 1 2", "R4 ==="] {
             assert!(condition(wrong).is_err(), "{wrong}");
         }
     }

@@ -205,7 +205,7 @@ impl Kernels {
             compiled.source_folder = package.workspace;
             return Ok(compiled);
         }
-        let program = link(&texts, &contents)?;
+        let program = link(&texts, &contents, &package.workspace)?;
         let kernels = descriptor::kernels(&program)?;
         if kernels.is_empty() && !self.settings.test {
             return Err(Error::NoKernels(self.crate_dir.clone()));
@@ -218,7 +218,7 @@ impl Kernels {
                 target.join(format!("reference-{variant}")),
             )?;
             let (_, contents) = Inputs::read(&texts, String::new())?;
-            let reference = link(&texts, &contents)?;
+            let reference = link(&texts, &contents, &package.workspace)?;
             thisgpu_llvm::convergence::check(&program, &reference).map_err(Error::Translation)?;
         }
         let wanted: Vec<Kernel> = kernels
@@ -296,12 +296,17 @@ impl Kernels {
 }
 
 /// The texts as one program.
-fn link(texts: &[Text], contents: &[String]) -> Result<Program, Error> {
+fn link(texts: &[Text], contents: &[String], workspace: &Path) -> Result<Program, Error> {
     let one = |error| Error::Translation(vec![error]);
-    let modules = texts
-        .iter()
-        .zip(contents)
-        .map(|(text, content)| Module::parse(&text.name, content))
+    let workspace = workspace.to_string_lossy();
+    let parse = |text: &Text, content: &str| {
+        let mut module = Module::parse(&text.name, content)?;
+        module.name_files_from(&workspace);
+        Ok(module)
+    };
+    let modules = texts.iter().zip(contents);
+    let modules = modules
+        .map(|(text, content)| parse(text, content))
         .collect::<Result<Vec<_>, _>>();
     Program::link(modules.map_err(one)?).map_err(one)
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use thisgpu_build::{Buffer, Class, Device, Launch, Number, Parameter};
 
-/// Most bytes of a file: a device that never ends must not fill memory (*assumed*: no kernel here gets more).
+/// Most bytes of an argument: a device that never ends must not fill memory (*assumed*: no kernel here gets more).
 const MOST_BYTES: u64 = 4 << 30;
 
 /// An argument that is ready.
@@ -109,6 +109,10 @@ fn memory(parameter: &Parameter, text: &str) -> Result<Vec<u8>> {
     let count: usize = count.parse().map_err(|_| {
         anyhow!("memory is `COUNT`, `COUNT:VALUE`, `COUNT:ramp`, `A,B,C` or `@FILE`")
     })?;
+    let bytes = (count as u64).checked_mul(size as u64);
+    if bytes.is_none_or(|bytes| bytes > MOST_BYTES) {
+        bail!("{count} elements of {size} bytes are more than {MOST_BYTES} bytes");
+    }
     let elements = match value {
         "" => vec![0; count * size],
         "ramp" => {
@@ -233,6 +237,8 @@ mod tests {
         assert_eq!(memory(&parameter(Number::Other, 12), "2").unwrap(), [0; 24]);
         assert!(memory(&parameter(Number::U8, 1), "1:256").is_err());
         assert!(memory(&floats, "many").is_err());
+        assert!(memory(&floats, "99999999999999").is_err());
+        assert!(memory(&floats, "18446744073709551615:1").is_err());
         assert_eq!(
             show(&floats, &[2.0f32; 3].map(f32::to_le_bytes).concat(), 2),
             "x = [2, 2, …]"

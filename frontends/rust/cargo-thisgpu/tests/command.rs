@@ -186,6 +186,55 @@ fn variables_of_a_kernel_and_of_a_test_are_shown() {
     );
 }
 
+/// A line up to what was left out of it, with all addresses the same.
+fn comparable(line: &str) -> String {
+    let line = line.split('…').next().unwrap_or_default();
+    let mut parts = line.split("0x");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("0x");
+        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
+    }
+    text
+}
+
+#[test]
+fn the_guide_shows_what_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(
+        thisgpu(folder.path(), &["new", "--lib", "hello"])
+            .status
+            .success()
+    );
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/guide/stepping.md");
+    let guide = std::fs::read_to_string(guide).expect("the guide");
+    let (_, shown) = guide.split_once("```console\n").expect("a session");
+    let (shown, _) = shown.split_once("```\n").expect("its end");
+    let (command, shown) = shown.split_once('\n').expect("a command");
+    let words = command.strip_prefix("$ cargo thisgpu ").expect("a command");
+    let commands = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix("(thisgpu) "));
+    let script: String = commands.map(|command| format!("{command}\n")).collect();
+    let path = folder.path().join("script");
+    std::fs::write(&path, script).expect("written");
+    let path = path.to_str().expect("a path");
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.splice(1..1, ["--offline", "--script", path]);
+    let (told, messages) = text(&thisgpu(&folder.path().join("hello"), &words));
+    assert_eq!(
+        told.lines().count(),
+        shown.lines().count(),
+        "{told}{messages}"
+    );
+    for (told, shown) in told.lines().zip(shown.lines()) {
+        assert!(
+            comparable(told).starts_with(&comparable(shown)),
+            "{told}\n{shown}"
+        );
+    }
+}
+
 /// An editor's side of the adapter.
 struct Client {
     child: std::process::Child,
@@ -332,12 +381,10 @@ fn an_editor_launches_what_its_configuration_says() {
         .as_array()
         .expect("a list")
         .clone();
+    // Of two of one name the inner one stands last.
     let of = |name: &str| {
-        variables
-            .iter()
-            .find(|of| of["name"] == name)
-            .expect(name)
-            .clone()
+        let mut variables = variables.iter().rev();
+        variables.find(|of| of["name"] == name).expect(name).clone()
     };
     assert_eq!(
         (&of("i")["value"], &of("i")["type"]),

@@ -794,7 +794,7 @@ pub enum Metadata {
     /// How many elements an array has.
     Count(u64),
     /// A value of an enumeration, which wraps around at its size.
-    Enumerator(Arc<str>, u64),
+    Enumerator(Arc<str>, u128),
     /// A file.
     File {
         /// Its name.
@@ -824,7 +824,7 @@ pub struct DebugType {
     /// The member that says which variant it is.
     pub discriminator: Option<u32>,
     /// The discriminant of a variant, which wraps around at its size.
-    pub value: Option<u64>,
+    pub value: Option<u128>,
 }
 
 /// Where a symbol stands in its module.

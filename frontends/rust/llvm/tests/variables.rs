@@ -99,7 +99,7 @@ fn follow(
         let number = format!("{number} at {place}");
         for (name, value) in variables {
             let path = Path::parse(name).ok_or("no name")?;
-            let shown = match session.datum(thread, &path) {
+            let shown = match session.datum(thread, 0, &path) {
                 Ok(datum) => session.text(thread, &datum),
                 Err(_) if !how.all => UNKNOWN.to_owned(),
                 Err(error) => return Err(format!("mark {number}: {name}: {error}")),

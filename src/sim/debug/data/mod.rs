@@ -1,7 +1,8 @@
 //! Variables of the source, and what they are made of.
 //!
-//! A [`Datum`] is bytes with a type: a variable, a member of one, an element, or what a reference points to. Bytes that
-//! nobody knows stay unknown, and what depends on them is not available. [`path`] reads `p.x` and `xs[3]`, [`text`]
+//! A [`Datum`] is bytes with a type, or the place in memory where they are: a variable, a member of one, an element, or
+//! what a reference points to. Memory is read where somebody looks, and no more of it than that needs. Bytes that nobody
+//! knows stay unknown, and what depends on them is not available. [`path`] reads `p.x` and `xs[3]`, [`text`]
 //! writes data as Rust writes them.
 
 mod path;
@@ -12,8 +13,10 @@ pub use path::Path;
 use super::operand::Look;
 use crate::variables::{
     Address, Member, Part, PartPlace, ScopeKind, ScopeLocations, TypeKind, VariableLocations,
-    VariableType, Variants,
+    VariableType, Variant, Variants,
 };
+use std::cmp::Ordering;
+use std::fmt;
 
 /// Most bytes of a variable that are looked at (*assumed*: nobody reads more of it at once).
 const MOST_BYTES: u64 = 1 << 20;
@@ -23,8 +26,16 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct Datum {
     /// The type, by number in the image's list.
     pub ty: u32,
-    /// The bytes; none of those that are nowhere.
-    pub bytes: Vec<Option<u8>>,
+    held: Held,
+}
+
+/// What a datum is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    /// Its bytes; none of those that are nowhere.
+    Bytes(Vec<Option<u8>>),
+    /// It stands in memory at this generic address.
+    Memory(u64),
 }
 
 /// A variable that is seen from where a thread is.
@@ -40,28 +51,59 @@ pub struct VariableView {
     pub datum: Datum,
 }
 
-/// A number as a variable or register has it.
+/// A number as a variable or register has it, or as somebody writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An integer, a truth, a character, an address, an enumeration.
     Integer(i128),
-    /// A float.
-    Float(f64),
+    /// An integer that is larger than any of those.
+    Large(u128),
+    /// A float of binary16.
+    Half(half::f16),
+    /// A float of binary32.
+    Single(f32),
+    /// A float of binary64.
+    Double(f64),
 }
 
 impl Number {
-    /// Which is larger, if one can say.
-    pub fn compare(self, other: Number) -> Option<std::cmp::Ordering> {
+    /// An integer without a sign.
+    pub fn unsigned(bits: u128) -> Number {
+        i128::try_from(bits).map_or(Number::Large(bits), Number::Integer)
+    }
+
+    /// How this compares with another number, which is rounded to the format of a float; none if one cannot say.
+    pub fn compare(self, other: Number) -> Option<Ordering> {
         match (self, other) {
             (Number::Integer(a), Number::Integer(b)) => Some(a.cmp(&b)),
-            (a, b) => a.as_float().partial_cmp(&b.as_float()),
+            (Number::Large(a), Number::Large(b)) => Some(a.cmp(&b)),
+            (Number::Integer(_), Number::Large(_)) => Some(Ordering::Less),
+            (Number::Large(_), Number::Integer(_)) => Some(Ordering::Greater),
+            (Number::Half(a), b) => a.partial_cmp(&half::f16::from_f64(b.as_double())),
+            (Number::Single(a), b) => a.partial_cmp(&(b.as_double() as f32)),
+            (a, b) => a.as_double().partial_cmp(&b.as_double()),
         }
     }
 
-    fn as_float(self) -> f64 {
+    fn as_double(self) -> f64 {
         match self {
             Number::Integer(number) => number as f64,
-            Number::Float(number) => number,
+            Number::Large(number) => number as f64,
+            Number::Half(number) => number.to_f64(),
+            Number::Single(number) => number.into(),
+            Number::Double(number) => number,
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Integer(number) => write!(f, "{number}"),
+            Number::Large(number) => write!(f, "{number}"),
+            Number::Half(number) => write!(f, "{:?}", number.to_f32()),
+            Number::Single(number) => write!(f, "{number:?}"),
+            Number::Double(number) => write!(f, "{number:?}"),
         }
     }
 }
@@ -102,19 +144,29 @@ pub(super) fn seen<'a>(
 
 /// A variable as a lane has it.
 pub(super) fn datum(look: &Look<'_>, variable: &VariableLocations, lane: usize) -> Option<Datum> {
-    let size = type_of(look, variable.ty)?.bytes.min(MOST_BYTES) as usize;
-    let mut bytes = vec![None; size];
+    let size = type_of(look, variable.ty)?.bytes;
     let start = look.image.function_at(look.pc)?.address;
-    for part in variable.at(look.pc - start) {
-        let room = bytes.get_mut(part.offset as usize..).unwrap_or_default();
-        let bytes = room.len().min(part.bytes as usize);
-        let room = &mut room[..bytes];
-        fill(look, part, lane, room);
+    let parts = variable.at(look.pc - start);
+    let ty = variable.ty;
+    if let [part] = parts
+        && let PartPlace::Memory(from, path) = &part.place
+        && part.offset == 0
+        && u64::from(part.bytes) == size
+    {
+        let address = address(look, *from, path, lane);
+        if let Some(address) = address.filter(|address| look.has_memory(*address, size)) {
+            let held = Held::Memory(address);
+            return Some(Datum { ty, held });
+        }
     }
-    Some(Datum {
-        ty: variable.ty,
-        bytes,
-    })
+    let mut bytes = vec![None; size.min(MOST_BYTES) as usize];
+    for part in parts {
+        let room = bytes.get_mut(part.offset as usize..).unwrap_or_default();
+        let known = room.len().min(part.bytes as usize);
+        fill(look, part, lane, &mut room[..known]);
+    }
+    let held = Held::Bytes(bytes);
+    Some(Datum { ty, held })
 }
 
 fn fill(look: &Look<'_>, part: &Part, lane: usize, room: &mut [Option<u8>]) {
@@ -157,71 +209,112 @@ fn address(look: &Look<'_>, from: Address, path: &[i64], lane: usize) -> Option<
     Some(address)
 }
 
+/// Types that are made of each other, at most, where they are looked through for what can never be.
+const MOST_NESTED: u32 = 16;
+
+/// Whether there is no value of a type: it has a variant part without variants, or a part that is such a type.
+fn is_uninhabited(look: &Look<'_>, ty: u32, nested: u32) -> bool {
+    let Some(ty) = type_of(look, ty).filter(|_| nested < MOST_NESTED) else {
+        return false;
+    };
+    match &ty.kind {
+        TypeKind::Structure(members, variants) => {
+            let has_none = |variants: &Variants| variants.variants.is_empty();
+            variants.as_ref().is_some_and(has_none)
+                || members
+                    .iter()
+                    .any(|member| is_uninhabited(look, member.ty, nested + 1))
+        }
+        TypeKind::Enumeration(values) => values.is_empty(),
+        _ => ty.name == "!",
+    }
+}
+
 impl Datum {
-    /// The bytes, if all of them are known.
-    pub fn known(&self) -> Option<Vec<u8>> {
-        self.bytes.iter().copied().collect()
+    /// The bytes; none of those that are nowhere.
+    pub(super) fn bytes(&self, look: &Look<'_>, lane: usize) -> Vec<Option<u8>> {
+        match &self.held {
+            Held::Bytes(bytes) => bytes.clone(),
+            Held::Memory(address) => {
+                let size = type_of(look, self.ty).map_or(0, |ty| ty.bytes.min(MOST_BYTES)) as usize;
+                match look.memory(*address, size, lane) {
+                    Some(bytes) => bytes.into_iter().map(Some).collect(),
+                    None => vec![None; size],
+                }
+            }
+        }
+    }
+
+    /// Whether nothing of it is known, though it has bytes.
+    fn is_unknown(&self) -> bool {
+        match &self.held {
+            Held::Bytes(bytes) => !bytes.is_empty() && bytes.iter().all(Option::is_none),
+            Held::Memory(_) => false,
+        }
     }
 
     /// The bits of a scalar.
-    fn bits(&self) -> Option<u128> {
-        let bytes = self
-            .known()
-            .filter(|bytes| (1..=16).contains(&bytes.len()))?;
+    fn bits(&self, look: &Look<'_>, lane: usize) -> Option<u128> {
+        let size = type_of(look, self.ty)?.bytes;
+        let is_scalar = (1..=16).contains(&size);
+        let bytes = is_scalar.then(|| self.bytes(look, lane))?;
+        let bytes: Vec<u8> = bytes.into_iter().collect::<Option<Vec<u8>>>()?;
         let mut all = [0; 16];
         all[..bytes.len()].copy_from_slice(&bytes);
         Some(u128::from_le_bytes(all))
     }
 
     /// The bits of what is one scalar.
-    pub(super) fn scalar(&self, look: &Look<'_>) -> Option<u128> {
-        self.number(look).and_then(|_| self.bits())
+    pub(super) fn scalar(&self, look: &Look<'_>, lane: usize) -> Option<u128> {
+        self.number(look, lane).and_then(|_| self.bits(look, lane))
     }
 
     /// The number that a scalar is.
-    pub(super) fn number(&self, look: &Look<'_>) -> Option<Number> {
+    pub(super) fn number(&self, look: &Look<'_>, lane: usize) -> Option<Number> {
         let ty = type_of(look, self.ty)?;
-        let bits = self.bits()?;
-        let unused = 128 - 8 * self.bytes.len() as u32;
-        Some(match ty.kind {
-            TypeKind::Float => Number::Float(text::float(bits, self.bytes.len())?),
-            TypeKind::Signed => Number::Integer((bits << unused) as i128 >> unused),
-            TypeKind::Unsigned
-            | TypeKind::Boolean
-            | TypeKind::Character
-            | TypeKind::Pointer(_)
-            | TypeKind::Enumeration(_) => {
-                Number::Integer(i128::try_from(bits).unwrap_or(i128::MAX))
+        let is_made_of_others = matches!(
+            ty.kind,
+            TypeKind::Structure(..) | TypeKind::Union(_) | TypeKind::Array(..) | TypeKind::Opaque
+        );
+        if is_made_of_others {
+            if self.slice(look, lane).is_some() {
+                return None;
             }
-            TypeKind::Structure(..)
-            | TypeKind::Union(_)
-            | TypeKind::Array(..)
-            | TypeKind::Opaque => {
-                // What is one scalar in the end: a structure around it.
-                if self.slice(look).is_some() {
-                    return None;
-                }
-                let members = self.parts(look, 2, 0);
-                let mut filled = members.iter().filter(|(_, datum)| !datum.bytes.is_empty());
-                let (only, more) = (filled.next()?, filled.next());
-                return if more.is_none() {
-                    only.1.number(look)
-                } else {
-                    None
-                };
-            }
+            // What is one scalar in the end: a structure around it.
+            let parts = self.parts(look, 2, lane);
+            let size = |datum: &Datum| type_of(look, datum.ty).map_or(0, |ty| ty.bytes);
+            let mut filled = parts.iter().filter(|(_, datum)| size(datum) > 0);
+            let (only, more) = (filled.next()?, filled.next());
+            return match more {
+                None => only.1.number(look, lane),
+                Some(_) => None,
+            };
+        }
+        let bits = self.bits(look, lane)?;
+        let unused = 128 - 8 * ty.bytes as u32;
+        Some(match (&ty.kind, ty.bytes) {
+            (TypeKind::Float, 2) => Number::Half(half::f16::from_bits(bits as u16)),
+            (TypeKind::Float, 4) => Number::Single(f32::from_bits(bits as u32)),
+            (TypeKind::Float, 8) => Number::Double(f64::from_bits(bits as u64)),
+            (TypeKind::Float, _) => return None,
+            (TypeKind::Signed, _) => Number::Integer((bits << unused) as i128 >> unused),
+            _ => Number::unsigned(bits),
         })
     }
 
-    /// The part of its bytes that a member is.
+    /// The part of it that a member is.
     fn member(&self, look: &Look<'_>, member: &Member) -> Option<Datum> {
         let size = type_of(look, member.ty)?.bytes;
-        let start = usize::try_from(member.offset).ok()?;
-        let end = start.checked_add(usize::try_from(size).ok()?)?;
-        Some(Datum {
-            ty: member.ty,
-            bytes: self.bytes.get(start..end)?.to_vec(),
-        })
+        let ty = member.ty;
+        let held = match &self.held {
+            Held::Memory(address) => Held::Memory(address.checked_add(member.offset)?),
+            Held::Bytes(bytes) => {
+                let start = usize::try_from(member.offset).ok()?;
+                let end = start.checked_add(usize::try_from(size).ok()?)?;
+                Held::Bytes(bytes.get(start..end)?.to_vec())
+            }
+        };
+        Some(Datum { ty, held })
     }
 
     /// What it points to; none of what is no pointer, or points to nothing that is there.
@@ -229,47 +322,54 @@ impl Datum {
         let TypeKind::Pointer(to) = type_of(look, self.ty)?.kind else {
             return None;
         };
-        element(look, u64::try_from(self.bits()?).ok()?, to, 0, lane)
+        element(look, u64::try_from(self.bits(look, lane)?).ok()?, to, 0)
     }
 
     /// The variant that it is, by name.
-    fn variant(&self, look: &Look<'_>, variants: &Variants) -> Option<(String, Datum)> {
+    fn variant(
+        &self,
+        look: &Look<'_>,
+        variants: &Variants,
+        lane: usize,
+    ) -> Option<(String, Datum)> {
         let variant = match &variants.discriminant {
-            Some(member) => {
-                let bits = self.member(look, member)?.bits()?;
-                variants.of(u64::try_from(bits).ok()?)?
+            Some(member) => variants.of(self.member(look, member)?.bits(look, lane)?)?,
+            None => {
+                let can_be = |variant: &&Variant| !is_uninhabited(look, variant.member.ty, 0);
+                let mut possible = variants.variants.iter().filter(can_be);
+                let only = possible.next()?;
+                possible.next().is_none().then_some(only)?
             }
-            None => variants.variants.first()?,
         };
-        Some((
-            variant.member.name.clone(),
-            self.member(look, &variant.member)?,
-        ))
+        let content = self.member(look, &variant.member)?;
+        Some((variant.member.name.clone(), content))
     }
 
-    /// The slice that it is: the address of the first element, its type, and how many there are.
-    fn slice(&self, look: &Look<'_>) -> Option<(u64, u32, u64)> {
-        let TypeKind::Structure(members, None) = &type_of(look, self.ty)?.kind else {
-            return None;
-        };
-        let [data, length] = &members[..] else {
-            return None;
-        };
-        if data.name != "data_ptr" || length.name != "length" {
+    /// The slice or text that it points to: the address of the first element, its type, and how many there are.
+    fn slice(&self, look: &Look<'_>, lane: usize) -> Option<(u64, u32, u64)> {
+        let ty = type_of(look, self.ty)?;
+        let to = pointee_name(&ty.name)?;
+        if to != "str" && !(to.starts_with('[') && to.ends_with(']')) {
             return None;
         }
+        let TypeKind::Structure(members, None) = &ty.kind else {
+            return None;
+        };
+        let named = |name: &str| members.iter().find(|member| member.name == name);
+        let (data, length) = (named("data_ptr")?, named("length")?);
         let TypeKind::Pointer(to) = type_of(look, data.ty)?.kind else {
             return None;
         };
-        let number = |member| u64::try_from(self.member(look, member)?.bits()?).ok();
+        let number = |member| u64::try_from(self.member(look, member)?.bits(look, lane)?).ok();
         Some((number(data)?, to, number(length)?))
     }
 
     /// What it is made of, by name: members, at most so many elements, what it points to.
     pub(super) fn parts(&self, look: &Look<'_>, most: usize, lane: usize) -> Vec<(String, Datum)> {
-        if let Some((first, ty, count)) = self.slice(look) {
+        if let Some((first, ty, count)) = self.slice(look, lane) {
             let elements = (0..count.min(most as u64)).map_while(|index| {
-                Some((format!("[{index}]"), element(look, first, ty, index, lane)?))
+                let element = element(look, first, ty, index)?;
+                Some((format!("[{index}]"), element))
             });
             return elements.collect();
         }
@@ -277,58 +377,62 @@ impl Datum {
             return Vec::new();
         };
         let named = |members: &[Member]| -> Vec<(String, Datum)> {
-            let members = members.iter();
-            members
-                .filter_map(|member| {
-                    Some((spoken(&member.name).to_owned(), self.member(look, member)?))
-                })
-                .collect()
+            let named = |member: &Member| {
+                let datum = self.member(look, member)?;
+                Some((spoken(&member.name).to_owned(), datum))
+            };
+            members.iter().filter_map(named).collect()
         };
         match &ty.kind {
             TypeKind::Structure(members, variants) => {
                 let mut parts = named(members);
-                let variant = variants
-                    .as_ref()
-                    .and_then(|variants| self.variant(look, variants));
-                parts
-                    .extend(variant.map_or(Vec::new(), |(_, datum)| datum.parts(look, most, lane)));
+                let variant = variants.as_ref();
+                let variant = variant.and_then(|variants| self.variant(look, variants, lane));
+                let content = variant.map(|(_, content)| content.parts(look, most, lane));
+                parts.extend(content.unwrap_or_default());
                 parts
             }
             TypeKind::Union(members) => named(members),
             TypeKind::Array(ty, count) => {
                 let elements = (0..(*count).min(most as u64)).map_while(|index| {
-                    let size = type_of(look, *ty)?.bytes;
-                    let offset = index.checked_mul(size)?;
-                    let member = Member {
-                        name: String::new(),
-                        offset,
-                        ty: *ty,
-                    };
-                    Some((format!("[{index}]"), self.member(look, &member)?))
+                    let element = self.of_array(look, *ty, index)?;
+                    Some((format!("[{index}]"), element))
                 });
                 elements.collect()
             }
             TypeKind::Pointer(_) => {
                 let pointee = self.pointee(look, lane);
-                pointee
-                    .map(|datum| ("*".to_owned(), datum))
-                    .into_iter()
-                    .collect()
+                let named = pointee.map(|datum| ("*".to_owned(), datum));
+                named.into_iter().collect()
             }
             _ => Vec::new(),
         }
     }
+
+    /// An element of an array of a type.
+    fn of_array(&self, look: &Look<'_>, ty: u32, index: u64) -> Option<Datum> {
+        let offset = index.checked_mul(type_of(look, ty)?.bytes)?;
+        let name = String::new();
+        self.member(look, &Member { name, offset, ty })
+    }
 }
 
 /// An element of what stands one behind the other from an address on.
-fn element(look: &Look<'_>, first: u64, ty: u32, index: u64, lane: usize) -> Option<Datum> {
+fn element(look: &Look<'_>, first: u64, ty: u32, index: u64) -> Option<Datum> {
     let size = type_of(look, ty)?.bytes;
     let at = first.checked_add(index.checked_mul(size)?)?;
-    let bytes = look.memory(at, usize::try_from(size.min(MOST_BYTES)).ok()?, lane)?;
-    Some(Datum {
-        ty,
-        bytes: bytes.into_iter().map(Some).collect(),
-    })
+    let held = Held::Memory(at);
+    look.has_memory(at, size).then_some(Datum { ty, held })
+}
+
+/// What a pointer of this name points to: `[u8]` for `&mut [u8]`.
+fn pointee_name(name: &str) -> Option<&str> {
+    let boxed = name.strip_prefix("alloc::boxed::Box<");
+    let boxed = boxed.and_then(|of| of.strip_suffix('>'));
+    ["&mut ", "&", "*const ", "*mut "]
+        .iter()
+        .find_map(|mark| name.strip_prefix(mark))
+        .or(boxed)
 }
 
 /// The name of a member as the source has it: `0` for rustc's `__0`.

@@ -4,7 +4,6 @@
 
 use super::{Datum, TypeKind, datum, element, seen, spoken, type_of};
 use crate::sim::debug::operand::Look;
-use crate::variables::Member;
 use std::fmt;
 
 /// A variable, and the way to a part of it.
@@ -22,6 +21,9 @@ enum Step {
     Pointee,
 }
 
+/// Most stars and brackets inside of each other, and references that are followed by themselves.
+const DEEPEST: u32 = 32;
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -37,20 +39,21 @@ impl Path {
             steps: Vec::new(),
             text: rest.to_owned(),
         };
-        path.read(&mut rest)?;
+        path.read(&mut rest, 0)?;
         rest.is_empty().then_some(path)
     }
 
     /// A star binds less than what stands behind a name, so it is the last step.
-    fn read(&mut self, rest: &mut &str) -> Option<()> {
+    fn read(&mut self, rest: &mut &str, depth: u32) -> Option<()> {
+        (depth < DEEPEST).then_some(())?;
         *rest = rest.trim_start();
         if eat(rest, '*') {
-            self.read(rest)?;
+            self.read(rest, depth + 1)?;
             self.steps.push(Step::Pointee);
             return Some(());
         }
         if eat(rest, '(') {
-            self.read(rest)?;
+            self.read(rest, depth + 1)?;
             eat(rest, ')').then_some(())?;
         } else {
             let name = word(rest)?;
@@ -69,32 +72,46 @@ impl Path {
         }
     }
 
-    /// What it leads to from where a lane is.
+    /// The name of its variable.
+    pub fn variable(&self) -> &str {
+        &self.name
+    }
+
+    /// What it leads to from where a lane is, with a variable of a function that is inlined into so many others, or one
+    /// further out.
     ///
     /// # Errors
     /// A variable or part that is not there, or not available, in words.
     pub(in crate::sim::debug) fn resolve(
         &self,
         look: &Look<'_>,
+        frame: u32,
         lane: usize,
     ) -> Result<Datum, String> {
-        let found = seen(look).find(|(_, variable)| variable.name == self.name);
-        let (_, variable) =
-            found.ok_or_else(|| format!("there is no variable `{}` here", self.name))?;
+        let is_meant = |of: u32, name: &str| of >= frame && name == self.name;
+        let found = seen(look).find(|(of, variable)| is_meant(*of, &variable.name));
+        let none = || format!("there is no variable `{}` here", self.name);
+        let (_, variable) = found.ok_or_else(none)?;
         let missing = || format!("{self} is not available here");
         let mut found = datum(look, variable, lane).ok_or_else(missing)?;
         for step in &self.steps {
+            if found.is_unknown() {
+                return Err(missing());
+            }
             found = match step {
                 Step::Pointee => found.pointee(look, lane).ok_or_else(missing)?,
                 Step::Member(name) => {
-                    behind(&found, look, lane, &|datum| part(datum, look, lane, name)).ok_or_else(
-                        || format!("{self} is not available here, or there is no `{name}`"),
-                    )?
+                    let part = behind(&found, look, lane, &|datum| part(datum, look, lane, name));
+                    let none = || format!("{self}: there is no `{name}`, or it is not available");
+                    part.ok_or_else(none)?
                 }
                 Step::Element(index) => {
-                    behind(&found, look, lane, &|datum| at(datum, look, lane, *index)).ok_or_else(
-                        || format!("{self} is not available here, or there is no [{index}]"),
-                    )?
+                    let element =
+                        behind(&found, look, lane, &|datum| at(datum, look, lane, *index));
+                    element.ok_or_else(|| match length(&found, look, lane) {
+                        Some(length) => format!("{self}: there are {length} elements"),
+                        None => format!("{self}: there are no elements, or they are not available"),
+                    })?
                 }
             };
         }
@@ -102,20 +119,33 @@ impl Path {
     }
 }
 
+/// How many elements there are in a datum, or in what it points to.
+fn length(datum: &Datum, look: &Look<'_>, lane: usize) -> Option<u64> {
+    let count = |datum: &Datum| match datum.slice(look, lane) {
+        Some((_, _, count)) => Some(count),
+        None => match type_of(look, datum.ty)?.kind {
+            TypeKind::Array(_, count) => Some(count),
+            _ => None,
+        },
+    };
+    behind(datum, look, lane, &count)
+}
+
 /// What `find` finds in a datum, or in what it points to.
-fn behind(
+fn behind<T>(
     datum: &Datum,
     look: &Look<'_>,
     lane: usize,
-    find: &dyn Fn(&Datum) -> Option<Datum>,
-) -> Option<Datum> {
+    find: &dyn Fn(&Datum) -> Option<T>,
+) -> Option<T> {
     let mut datum = datum.clone();
-    loop {
+    for _ in 0..DEEPEST {
         if let Some(found) = find(&datum) {
             return Some(found);
         }
         datum = datum.pointee(look, lane)?;
     }
+    None
 }
 
 fn part(datum: &Datum, look: &Look<'_>, lane: usize, name: &str) -> Option<Datum> {
@@ -128,15 +158,13 @@ fn part(datum: &Datum, look: &Look<'_>, lane: usize, name: &str) -> Option<Datum
 }
 
 fn at(datum: &Datum, look: &Look<'_>, lane: usize, index: u64) -> Option<Datum> {
-    if let Some((first, ty, count)) = datum.slice(look) {
-        return (index < count).then(|| element(look, first, ty, index, lane))?;
+    if let Some((first, ty, count)) = datum.slice(look, lane) {
+        return (index < count).then(|| element(look, first, ty, index))?;
     }
     let TypeKind::Array(ty, count) = type_of(look, datum.ty)?.kind else {
         return None;
     };
-    let offset = index.checked_mul(type_of(look, ty)?.bytes)?;
-    let name = String::new();
-    (index < count).then(|| datum.member(look, &Member { name, offset, ty }))?
+    (index < count).then(|| datum.of_array(look, ty, index))?
 }
 
 fn eat(rest: &mut &str, sign: char) -> bool {

@@ -1,7 +1,9 @@
 //! Data as Rust's `{:?}` writes them, as far as that follows from their types.
 
-use super::{Datum, TypeKind, type_of};
+use super::{Datum, TypeKind, pointee_name, type_of};
 use crate::sim::debug::operand::Look;
+use crate::variables::VariableType;
+use std::cell::Cell;
 
 /// Types inside of each other that are shown.
 const LEVELS: u32 = 5;
@@ -9,48 +11,92 @@ const LEVELS: u32 = 5;
 const ELEMENTS: usize = 16;
 /// Bytes of a text that are shown.
 const TEXT: u64 = 256;
+/// Characters that are shown in all.
+const MOST: usize = 2000;
 /// What is not known.
 const UNKNOWN: &str = "<not available>";
 
 impl Datum {
     /// The text of it.
     pub(in crate::sim::debug) fn text(&self, look: &Look<'_>, lane: usize) -> String {
-        if !self.bytes.is_empty() && self.bytes.iter().all(Option::is_none) {
-            return UNKNOWN.to_owned();
-        }
-        Writer { look, lane }.datum(self, LEVELS)
+        let left = &Cell::new(MOST);
+        Writer { look, lane, left }.datum(self, LEVELS)
     }
 }
 
 struct Writer<'a> {
     look: &'a Look<'a>,
     lane: usize,
+    /// Characters that may still be written.
+    left: &'a Cell<usize>,
 }
 
 impl Writer<'_> {
     fn datum(&self, datum: &Datum, levels: u32) -> String {
-        let Some(ty) = type_of(self.look, datum.ty) else {
-            return UNKNOWN.to_owned();
-        };
-        if levels == 0 {
+        if levels == 0 || self.left.get() == 0 {
             return "…".to_owned();
         }
+        let text = match type_of(self.look, datum.ty) {
+            Some(ty) if !datum.is_unknown() => self.known(datum, ty, levels),
+            _ => UNKNOWN.to_owned(),
+        };
+        // What is made of others has been counted with them.
+        if !text.ends_with(['}', ')', ']']) {
+            self.left.set(self.left.get().saturating_sub(text.len()));
+        }
+        text
+    }
+
+    fn known(&self, datum: &Datum, ty: &VariableType, levels: u32) -> String {
+        let (look, lane) = (self.look, self.lane);
         match &ty.kind {
-            TypeKind::Structure(..) if datum.slice(self.look).is_some() => {
+            TypeKind::Structure(..) if datum.slice(look, lane).is_some() => {
                 self.slice(datum, &ty.name, levels)
             }
             TypeKind::Structure(_, None) => self.fields(datum, base_name(&ty.name), levels),
-            TypeKind::Structure(_, Some(variants)) => match datum.variant(self.look, variants) {
+            TypeKind::Structure(_, Some(variants)) => match datum.variant(look, variants, lane) {
                 Some((name, content)) => self.fields(&content, &name, levels),
                 None => UNKNOWN.to_owned(),
             },
             TypeKind::Union(_) => self.fields(datum, base_name(&ty.name), levels),
             TypeKind::Array(_, count) => {
-                let parts = datum.parts(self.look, ELEMENTS, self.lane);
+                let parts = datum.parts(look, ELEMENTS, lane);
                 self.elements(parts, *count, levels)
             }
             TypeKind::Pointer(_) => self.pointer(datum, &ty.name, levels),
-            _ => scalar(datum, &ty.kind),
+            _ => self.scalar(datum, ty),
+        }
+    }
+
+    fn scalar(&self, datum: &Datum, ty: &VariableType) -> String {
+        let (look, lane) = (self.look, self.lane);
+        if ty.bytes == 0 {
+            return "()".to_owned();
+        }
+        let Some(bits) = datum.bits(look, lane) else {
+            let bytes: Option<Vec<u8>> = datum.bytes(look, lane).into_iter().collect();
+            let hexadecimal =
+                |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            return bytes.map_or_else(|| UNKNOWN.to_owned(), hexadecimal);
+        };
+        match &ty.kind {
+            TypeKind::Unsigned | TypeKind::Signed | TypeKind::Float => {
+                let number = datum.number(look, lane);
+                number.map_or_else(|| format!("{bits:#x}"), |number| number.to_string())
+            }
+            TypeKind::Boolean if bits < 2 => (bits == 1).to_string(),
+            TypeKind::Character => {
+                let character = u32::try_from(bits).ok().and_then(char::from_u32);
+                character.map_or_else(
+                    || format!("{bits:#x}"),
+                    |character| format!("{character:?}"),
+                )
+            }
+            TypeKind::Enumeration(values) => {
+                let named = values.iter().find(|(_, value)| *value == bits);
+                named.map_or_else(|| bits.to_string(), |(name, _)| name.clone())
+            }
+            _ => format!("{bits:#x}"),
         }
     }
 
@@ -73,6 +119,7 @@ impl Writer<'_> {
         match (texts.is_empty(), is_tuple) {
             (true, _) if name.is_empty() => "()".to_owned(),
             (true, _) => name.to_owned(),
+            (false, true) if name.is_empty() && texts.len() == 1 => format!("({},)", texts[0]),
             (false, true) => format!("{name}({})", texts.join(", ")),
             (false, false) => format!("{name} {{ {} }}", texts.join(", "))
                 .trim_start()
@@ -81,11 +128,11 @@ impl Writer<'_> {
     }
 
     fn slice(&self, datum: &Datum, name: &str, levels: u32) -> String {
-        let Some((first, _, count)) = datum.slice(self.look) else {
+        let Some((first, _, count)) = datum.slice(self.look, self.lane) else {
             return UNKNOWN.to_owned();
         };
-        let mark = if name.starts_with('&') { "&" } else { "" };
-        if name.ends_with("str") {
+        let mark = mark(name);
+        if pointee_name(name) == Some("str") {
             let bytes = self.look.memory(first, count.min(TEXT) as usize, self.lane);
             let rest = if count > TEXT { "…" } else { "" };
             return match bytes {
@@ -113,68 +160,26 @@ impl Writer<'_> {
 
     /// References with what they point to, other pointers with their address.
     fn pointer(&self, datum: &Datum, name: &str, levels: u32) -> String {
-        let Some(bits) = datum.bits() else {
+        let Some(bits) = datum.bits(self.look, self.lane) else {
             return UNKNOWN.to_owned();
         };
         if name.starts_with('&')
             && let Some(pointee) = datum.pointee(self.look, self.lane)
         {
-            let mark = if name.starts_with("&mut ") {
-                "&mut "
-            } else {
-                "&"
-            };
+            let mark = mark(name);
             return format!("{mark}{}", self.datum(&pointee, levels - 1));
         }
         format!("{bits:#x}")
     }
 }
 
-fn scalar(datum: &Datum, kind: &TypeKind) -> String {
-    let size = datum.bytes.len();
-    if size == 0 {
-        return "()".to_owned();
+/// `&` or `&mut ` of a reference.
+fn mark(name: &str) -> &str {
+    match name {
+        _ if name.starts_with("&mut ") => "&mut ",
+        _ if name.starts_with('&') => "&",
+        _ => "",
     }
-    let Some(bits) = datum.bits() else {
-        return match datum.known() {
-            Some(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-            None => UNKNOWN.to_owned(),
-        };
-    };
-    let unused = 128 - 8 * size as u32;
-    match kind {
-        TypeKind::Unsigned => bits.to_string(),
-        TypeKind::Signed => ((bits << unused) as i128 >> unused).to_string(),
-        TypeKind::Boolean if bits < 2 => (bits == 1).to_string(),
-        TypeKind::Character => {
-            let character = u32::try_from(bits).ok().and_then(char::from_u32);
-            character.map_or_else(
-                || format!("{bits:#x}"),
-                |character| format!("{character:?}"),
-            )
-        }
-        TypeKind::Enumeration(values) => {
-            let named = values.iter().find(|(_, value)| u128::from(*value) == bits);
-            named.map_or_else(|| bits.to_string(), |(name, _)| name.clone())
-        }
-        TypeKind::Float => match (float(bits, size), size) {
-            // The shortest text of a narrow float is shorter than that of the same double.
-            (Some(number), 2 | 4) => format!("{:?}", number as f32),
-            (Some(number), _) => format!("{number:?}"),
-            (None, _) => format!("{bits:#x}"),
-        },
-        _ => format!("{bits:#x}"),
-    }
-}
-
-/// The float of so many bytes.
-pub(super) fn float(bits: u128, size: usize) -> Option<f64> {
-    Some(match size {
-        2 => half::f16::from_bits(bits as u16).to_f64(),
-        4 => f32::from_bits(bits as u32).into(),
-        8 => f64::from_bits(bits as u64),
-        _ => return None,
-    })
 }
 
 /// The name of a type without its path and arguments: `Point` of `geometry::Point<f32>`.

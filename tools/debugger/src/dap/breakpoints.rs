@@ -16,14 +16,19 @@ impl Server {
         self.forget(&kind);
         let mut answers = Vec::new();
         for asked in asked(arguments) {
+            let mut line = None;
             let set = place(asked).and_then(|place| {
-                let mut breakpoint = Breakpoint::at(place);
+                let mut breakpoint = Breakpoint::at(place.clone());
                 if let Some(text) = asked["condition"].as_str().filter(|text| !text.is_empty()) {
                     breakpoint.condition = Some(condition(text)?);
                 }
-                self.debugger.session.add_breakpoint(breakpoint)
+                let id = self.debugger.session.add_breakpoint(breakpoint)?;
+                if let Place::Line { line: set, .. } = self.debugger.set_place(id, &place) {
+                    line = Some(set);
+                }
+                Ok(id)
             });
-            answers.push(self.verified(&kind, set, asked["line"].as_u64()));
+            answers.push(self.verified(&kind, set, line));
         }
         Ok(json!({"breakpoints": answers}))
     }
@@ -43,7 +48,7 @@ impl Server {
         &mut self,
         kind: &Kind,
         set: Result<u32, String>,
-        line: Option<u64>,
+        line: Option<u32>,
     ) -> Value {
         match set {
             Ok(id) => {

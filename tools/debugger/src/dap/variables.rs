@@ -180,19 +180,26 @@ impl Server {
 
     pub(super) fn evaluate(&mut self, arguments: &Value) -> Answer {
         let expression = arguments["expression"].as_str().ok_or("no expression")?;
-        if !arguments["frameId"].is_null()
-            && let Handle::Frame(thread, _) = self.handle_of(&arguments["frameId"])?
-        {
+        let mut frame = Some(0);
+        if !arguments["frameId"].is_null() {
+            let Handle::Frame(thread, of) = self.handle_of(&arguments["frameId"])? else {
+                return Err("the reference is none of a frame".to_owned());
+            };
             self.debugger.thread = thread;
+            frame = of;
         }
         let thread = self.debugger.thread;
         // A word that is a command is one, unless a variable has that name.
         let operand = operand(expression);
         if let Ok(Operand::Variable(path)) = &operand
-            && let Ok(datum) = self.debugger.session.datum(thread, path)
+            && let Some(frame) = frame
+            && let Ok(datum) = self.debugger.session.datum(thread, frame, path)
         {
             let mut said = self.datum(thread, expression.trim().to_owned(), datum);
-            said["result"] = said["value"].take();
+            if let Some(said) = said.as_object_mut() {
+                let value = said.remove("value").unwrap_or_default();
+                said.insert("result".to_owned(), value);
+            }
             return Ok(said);
         }
         if let Ok(operand) = operand

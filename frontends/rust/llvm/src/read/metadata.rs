@@ -9,7 +9,7 @@ use std::sync::Arc;
 enum Field<'a> {
     Node(u32),
     /// Of negative ones the bits.
-    Number(u64),
+    Number(u128),
     Text(String),
     Word(&'a str),
 }
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
         Self(fields)
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
+    fn number(&self, name: &str) -> Option<u128> {
         match self.0.get(name)? {
             Field::Number(number) => Some(*number),
             _ => None,
@@ -54,6 +54,11 @@ impl<'a> Fields<'a> {
     fn small(&self, name: &str) -> u32 {
         let number = self.number(name).unwrap_or(0);
         u32::try_from(number).unwrap_or(0)
+    }
+
+    /// Bits, a number of elements.
+    fn count(&self, name: &str) -> Option<u64> {
+        u64::try_from(self.number(name)?).ok()
     }
 
     fn node(&self, name: &str) -> Option<u32> {
@@ -82,7 +87,7 @@ fn field<'a>(lexer: &mut Lexer<'a>) -> Option<Field<'a>> {
     Some(match lexer.peek()? {
         Token::Node(node) => Field::Node(*node),
         Token::Number(digits) => {
-            let signed = || digits.parse::<i64>().ok().map(|number| number as u64);
+            let signed = || digits.parse::<i128>().ok().map(|number| number as u128);
             Field::Number(digits.parse().ok().or_else(signed)?)
         }
         Token::Text(text) => Field::Text(String::from_utf8_lossy(text).into_owned()),
@@ -139,7 +144,7 @@ pub fn node(text: &str) -> Option<Metadata> {
             }
         }
         "DIBasicType" | "DIDerivedType" | "DICompositeType" => Metadata::Type(ty(&read())),
-        "DISubrange" => Metadata::Count(read().number("count")?),
+        "DISubrange" => Metadata::Count(read().count("count")?),
         "DIEnumerator" => {
             let fields = read();
             Metadata::Enumerator(fields.text("name")?, fields.number("value")?)
@@ -153,8 +158,8 @@ fn ty(fields: &Fields<'_>) -> DebugType {
     DebugType {
         tag: fields.word("tag").unwrap_or("DW_TAG_base_type").into(),
         name: fields.text("name").unwrap_or_default(),
-        size: fields.number("size").unwrap_or(0),
-        offset: fields.number("offset").unwrap_or(0),
+        size: fields.count("size").unwrap_or(0),
+        offset: fields.count("offset").unwrap_or(0),
         encoding: word("encoding").into(),
         base: fields.node("baseType"),
         elements: fields.node("elements"),
@@ -236,9 +241,12 @@ mod tests {
             panic!("no type");
         };
         assert_eq!((&*member.tag, member.base), ("DW_TAG_member", Some(8)));
-        assert_eq!((member.offset, member.value), (32, Some(u64::MAX)));
+        assert_eq!((member.offset, member.value), (32, Some(u128::MAX)));
         let value = node("!DIEnumerator(name: \"A\", value: -3)");
-        assert_eq!(value, Some(Metadata::Enumerator("A".into(), -3_i64 as u64)));
+        assert_eq!(
+            value,
+            Some(Metadata::Enumerator("A".into(), -3_i128 as u128))
+        );
         let count = node("!DISubrange(count: 3, lowerBound: 0)");
         assert_eq!(count, Some(Metadata::Count(3)));
     }

@@ -18,8 +18,8 @@ mod values;
 use crate::error::{Error, Problem, ReadError};
 use crate::layout;
 use crate::model::{
-    Alias, Attributes, Block, Function, Instruction, Item, Linkage, Module, Operation, Parameter,
-    Type, Variable,
+    Alias, Attributes, Block, Function, Instruction, Item, Linkage, Metadata, Module, Operation,
+    Parameter, Type, Variable,
 };
 use hashbrown::HashMap;
 use instructions::{Groups, Names};
@@ -63,6 +63,21 @@ impl Module {
         let mut module = reader.module;
         module.number();
         Ok(module)
+    }
+
+    /// Gives files of the source that do not stand in `folder` their whole names, where names begin in the folder that
+    /// the compiler ran in: two packages may both have a `src/lib.rs`.
+    pub fn name_files_from(&mut self, folder: &str) {
+        for node in self.metadata.values_mut() {
+            if let Metadata::File { name, directory } = node
+                && !name.starts_with(['/', '<'])
+                && !directory.starts_with("/rustc/")
+                && !directory.is_empty()
+                && directory.trim_end_matches('/') != folder.trim_end_matches('/')
+            {
+                *name = format!("{}/{name}", directory.trim_end_matches('/')).into();
+            }
+        }
     }
 
     /// Notes where each symbol stands. A definition goes before a declaration.

@@ -32,11 +32,14 @@ impl Names<'_> {
             return None;
         };
         rest.eat(',').then_some(())?;
-        let mut expression = expression(&mut rest)?;
-        rest.eat(',').then_some(())?;
-        let Token::Node(location) = rest.next_token()? else {
-            return None;
+        let unknown = || Computation {
+            steps: vec![Step::Unknown],
+            fragment: None,
         };
+        let mut expression = expression(&mut rest).unwrap_or_else(unknown);
+        // It stands last.
+        let (_, location) = text.rsplit_once(", !")?;
+        let location = location.trim_end().strip_suffix(')')?.parse().ok()?;
         if kind == "dbg_declare" {
             // Its value is an address in any case.
             expression.steps.push(Step::Dereference);

@@ -300,11 +300,13 @@ impl<'p> Body<'_, 'p, '_> {
             // What the panic says of itself lacks the calls that were inlined around it.
             let here = program.place(self.module, instruction.location);
             let same = here.iter().flat_map(Place::chain);
-            // Debug information has the file as it is seen from where the compiler ran.
-            let same_file = |of: &Place| {
-                let before = place.file.strip_suffix(&of.file);
+            // The panic or debug information may have the file as it is seen from where the compiler ran.
+            let is_end = |whole: &str, end: &str| {
+                let before = whole.strip_suffix(end);
                 before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
             };
+            let same_file =
+                |of: &Place| is_end(&place.file, &of.file) || is_end(&of.file, &place.file);
             let mut same = same.filter(|of| same_file(of) && of.line == place.line);
             place.inlined_at = same.next().and_then(|of| of.inlined_at.clone());
             let scope = self.scope_of(instruction);

@@ -94,15 +94,17 @@ impl Table {
             else {
                 continue;
             };
-            let Some(mut bytes) = bytes(said.fragment, size) else {
-                continue;
+            // Of bits that are no bytes nobody knows anything, nor of what stood there before.
+            let (mut bytes, assigned) = match bytes(said.fragment, size) {
+                Some(bytes) => (bytes, said.assigned),
+                None => (0..size, Assigned::Nothing),
             };
             let known = said.bytes.unwrap_or(u32::MAX);
             bytes.end = bytes.end.min(bytes.start.saturating_add(known));
             assignments.push(Assignment {
                 variable,
                 bytes,
-                assigned: said.assigned,
+                assigned,
                 from: said.from,
             });
         }
@@ -147,12 +149,27 @@ impl Table {
     /// The number of a type, which is read with all that it is made of.
     fn ty(&mut self, program: &Program, module: usize, node: u32) -> Option<u32> {
         let number = self.reserve(program, module, node)?;
+        // LLVM has no names for arrays. They are made of those of their elements, which are read behind them.
+        let mut arrays: Vec<(u32, u32, u64)> = Vec::new();
         while let Some((module, node, number)) = self.open.pop() {
             if let Some(ty) = debug_type(program, module, node) {
                 let kind = self.kind(program, module, ty);
+                if let TypeKind::Array(element, count) = kind {
+                    arrays.push((number, element, count));
+                }
                 let (name, bytes) = (ty.name.to_string(), ty.size / 8);
                 self.variables
                     .set_type(number, VariableType { name, bytes, kind });
+            }
+        }
+        for (number, element, count) in arrays.into_iter().rev() {
+            let types = self.variables.types();
+            let (ty, element_of) = (types.get(number as usize), types.get(element as usize));
+            if let (Some(ty), Some(element_of)) = (ty.cloned(), element_of)
+                && ty.name.is_empty()
+            {
+                let name = format!("[{}; {count}]", element_of.name);
+                self.variables.set_type(number, VariableType { name, ..ty });
             }
         }
         Some(number)
@@ -207,7 +224,7 @@ impl Table {
                     Some(Metadata::Count(count)) => Some(*count),
                     _ => None,
                 });
-                let count = counts.sum::<Option<u64>>();
+                let count = counts.product::<Option<u64>>();
                 match (of, count) {
                     (Some(of), Some(count)) => TypeKind::Array(of, count),
                     _ => TypeKind::Opaque,
@@ -256,7 +273,7 @@ impl Table {
         let variants = nodes.into_iter().filter_map(|node| {
             let variant = debug_type(program, module, node)?;
             Some(Variant {
-                value: variant.value.map(|value| low(value, bits.unwrap_or(64))),
+                value: variant.value.map(|value| low(value, bits.unwrap_or(128))),
                 member: self.member(program, module, variant)?,
             })
         });
@@ -276,9 +293,9 @@ impl Table {
 const MOST_SCOPES: usize = 4096;
 
 /// The low bits of a number.
-fn low(value: u64, bits: u64) -> u64 {
+fn low(value: u128, bits: u64) -> u128 {
     match bits {
-        0..64 => value & ((1 << bits) - 1),
+        0..128 => value & ((1 << bits) - 1),
         _ => value,
     }
 }
