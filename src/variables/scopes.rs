@@ -187,7 +187,8 @@ pub(crate) fn scopes(
 /// The moment of an instruction whose way on comes from `end`.
 ///
 /// It may stand where not all who run it come by its own block: that of a branch that was made one with what is around
-/// it. Nobody knows what variables are there. But who comes to a trap under a guard is at the branch to the trap's block.
+/// it. Nobody knows what variables are there. But who comes to a trap under a guard is at the branch to the trap's
+/// block.
 fn moment(
     entry: &Entry<PReg>,
     own: SourcePlace,

@@ -13,8 +13,8 @@ pub fn number(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a register as assembly text has it: `R4`, `R[4:5]`, `P0`, `UR2`; a value as CLIF has it: `v12`; or a variable
-/// and the way to a part of it: `x`, `p.x`, `xs[3]`, `*r`. A variable whose name is that of a register or value is written
-/// in brackets: `(v12)`.
+/// and the way to a part of it: `x`, `p.x`, `xs[3]`, `*r`. A variable whose name is that of a register or value is
+/// written in brackets: `(v12)`.
 pub fn operand(text: &str) -> Result<Operand, String> {
     let read = || {
         if let Some(pair) = text.strip_prefix("R[") {

@@ -1,8 +1,8 @@
 //! Variables of the source, and what they are made of.
 //!
 //! A [`Datum`] is bytes with a type, or the place in memory where they are: a variable, a member of one, an element, or
-//! what a reference points to. Memory is read where somebody looks, and no more of it than that needs. Bytes that nobody
-//! knows stay unknown, and what depends on them is not available. [`path`] reads `p.x` and `xs[3]`, [`text`]
+//! what a reference points to. Memory is read where somebody looks, and no more of it than that needs. Bytes that
+//! nobody knows stay unknown, and what depends on them is not available. [`path`] reads `p.x` and `xs[3]`, [`text`]
 //! writes data as Rust writes them.
 
 mod path;

@@ -390,8 +390,8 @@ impl<'p> Translator<'p> {
                 function::translate(self, module, function, &name, signature, place);
             body = Some(Body { id, func, callees });
         }
-        // What every processor of the host has is used without asking, and mostly as vectors, which are lanes here. What
-        // is an operation of that processor alone is an error only if it is called.
+        // What every processor of the host has is used without asking, and mostly as vectors, which are lanes here.
+        // What is an operation of that processor alone is an error only if it is called.
         if features == HostFeatures::OfAll && self.errors.len() > errors {
             self.errors.truncate(errors);
             body = None;
