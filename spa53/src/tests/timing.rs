@@ -47,6 +47,7 @@ fn hazards(words: Vec<u128>) -> usize {
         redzones: Vec::new(),
         accesses: Vec::new(),
         values: Vec::new(),
+        scopes: Vec::new(),
         resources: Resources::default(),
     };
     verify(&code).len()

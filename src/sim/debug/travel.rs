@@ -28,33 +28,40 @@ impl Session {
         })
     }
 
-    /// Goes on until a thread is at another line of its function or has left it, or something stops it; calls that it
-    /// makes are gone into if `into` is true, those that were inlined among them.
-    pub fn step_line(&mut self, thread: Thread, into: bool) -> Stop {
+    /// Goes on until a thread is at another line or has left its function, or something stops it; into calls, those that
+    /// were inlined among them.
+    pub fn step_into(&mut self, thread: Thread) -> Stop {
+        self.step_line(thread, None)
+    }
+
+    /// Goes on until a thread is at another line of the function that it is in, or of the one that this is inlined into
+    /// over so many others, or has left it, or something stops it; over calls, those that were inlined among them.
+    pub fn step_over(&mut self, thread: Thread, frame: u32) -> Stop {
+        self.step_line(thread, Some(frame))
+    }
+
+    fn step_line(&mut self, thread: Thread, over: Option<u32>) -> Stop {
         let grid = self.request.grid;
-        let here = self.places_and_depth(thread);
+        let (places, depth) = self.places_and_depth(thread);
+        let places = places.get(over.unwrap_or(0) as usize..).unwrap_or_default();
+        let line = |place: &Location| (place.file, place.line);
+        let (first, outer) = (places.first().map(line), places.len());
         self.go(move |machine, state, next| {
             if !is_of(grid, state, next, thread) {
                 return state.has_ended(grid, thread);
             }
-            let (places, depth) = &here;
-            let now = machine.loaded.image.places_at(next.group.pc * WORD);
             let now_depth = state.warp(next).calls.depth(thread.lane());
-            if now_depth > *depth && !into {
+            if now_depth > depth && over.is_some() {
                 return false;
             }
-            if now_depth < *depth {
-                return true;
-            }
-            // Of what was inlined into the function that the step began in, the line of the call counts.
-            let skipped = match into {
-                true => 0,
-                false if places.is_empty() => 0,
-                false => now.len().saturating_sub(places.len()),
+            let now = machine.loaded.image.places_at(next.group.pc * WORD);
+            // Of what was inlined into the function that is stepped in, the line of the call counts.
+            let inner = match over {
+                Some(_) if outer > 0 => now.len().saturating_sub(outer),
+                _ => 0,
             };
-            let line = |place: &Location| (place.file, place.line);
-            let now = now.get(skipped).map(line);
-            now.is_some() && now != places.first().map(line)
+            let now = now.get(inner).map(line);
+            now_depth < depth || now.is_some() && now != first
         })
     }
 

@@ -28,8 +28,12 @@ pub enum Command {
     Print(Operand),
     Registers,
     Values,
-    /// Of a function that is inlined into so many others.
-    Locals(u32),
+    /// Of a function that is inlined into so many others, or the one that is looked at.
+    Locals(Option<u32>),
+    /// Looks at a function that is inlined into so many others.
+    Frame(u32),
+    Up,
+    Down,
     Where,
     Disassemble(Option<u32>, usize),
     Memory(Space, u64, usize),
@@ -58,7 +62,7 @@ impl Command {
 }
 
 /// The names of commands, how they are written, and what they do.
-pub const HELP: [(&str, &str, &str); 28] = [
+pub const HELP: [(&str, &str, &str); 31] = [
     (
         "break",
         "PLACE [block N] [thread N] [if x == 7]",
@@ -106,6 +110,17 @@ pub const HELP: [(&str, &str, &str); 28] = [
         "a register, value or variable of the thread, or a part of a variable",
     ),
     ("registers", "", "those of the thread that are not 0"),
+    (
+        "frame",
+        "N",
+        "look at the Nth function that the thread's is inlined into, 0 is its own",
+    ),
+    (
+        "up",
+        "",
+        "look at the function that this one is inlined into",
+    ),
+    ("down", "", "look at the one that is inlined here"),
     (
         "locals",
         "[N]",
@@ -222,10 +237,16 @@ pub fn parse(
         "lanes" => Command::Lanes(operand(rest)?),
         "print" => Command::Print(operand(rest)?),
         "registers" => only(Command::Registers)?,
+        "frame" => match words[..] {
+            [frame] => Command::Frame(small(number(frame)?)?),
+            _ => return Err("frame takes the number of a function, 0 is the innermost".to_owned()),
+        },
+        "up" => only(Command::Up)?,
+        "down" => only(Command::Down)?,
         "values" => only(Command::Values)?,
         "locals" => match words[..] {
-            [] => Command::Locals(0),
-            [frame] => Command::Locals(small(number(frame)?)?),
+            [] => Command::Locals(None),
+            [frame] => Command::Locals(Some(small(number(frame)?)?)),
             _ => return Err("locals takes the number of a function, 0 is the innermost".to_owned()),
         },
         "where" => only(Command::Where)?,

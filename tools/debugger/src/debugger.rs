@@ -4,6 +4,7 @@ use super::command::{Command, HELP};
 use super::operand::COMPARISONS;
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::driver::Device;
+use cranelift_thisgpu::locations::Location;
 use cranelift_thisgpu::sim::debug::{
     Datum, GroupView, Operand, Place, Session, Space, Stop, Thread, VariableView, WaitView, Watch,
     Watched,
@@ -70,6 +71,8 @@ pub struct Debugger {
     pub(crate) session: Session,
     /// Whom commands are about.
     pub(crate) thread: Thread,
+    /// Of functions that are inlined into each other, which one is looked at; 0 is the innermost.
+    pub(crate) frame: u32,
     /// The files that were compiled.
     sources: Sources,
     /// It has the memory that the session works on.
@@ -91,6 +94,7 @@ impl Debugger {
         Debugger {
             session,
             thread,
+            frame: 0,
             sources,
             _device: device,
             output: None,
@@ -114,6 +118,9 @@ impl Debugger {
     /// Does what a command says; what there is to tell, or what is wrong.
     pub fn run(&mut self, command: Command) -> Result<String, String> {
         let thread = self.thread;
+        if command.goes_on() && !matches!(command, Command::Next(_)) {
+            self.frame = 0;
+        }
         Ok(match command {
             Command::Break(breakpoint) => {
                 let asked = breakpoint.place.clone();
@@ -129,8 +136,8 @@ impl Debugger {
                 false => return Err(format!("there is no breakpoint or watchpoint {id}")),
             },
             Command::Points => self.points(),
-            Command::Step(times) => self.repeat(times, |s| s.session.step_line(thread, true)),
-            Command::Next(times) => self.repeat(times, |s| s.session.step_line(thread, false)),
+            Command::Step(times) => self.repeat(times, |s| s.session.step_into(thread)),
+            Command::Next(times) => self.repeat(times, |s| s.step_over(thread)),
             Command::Instruction(times) => {
                 self.repeat(times, |s| s.session.step_instruction(thread))
             }
@@ -141,12 +148,13 @@ impl Debugger {
             Command::GoTo(position) => self.repeat(1, |s| s.session.go_to(position)),
             Command::Thread(thread) => {
                 self.thread = thread;
+                self.frame = 0;
                 self.here()
             }
             Command::Warps => self.warps(),
             Command::Lanes(operand) => self.lanes(&operand)?,
             Command::Print(Operand::Variable(path)) => {
-                let datum = self.session.datum(thread, 0, &path)?;
+                let datum = self.session.datum(thread, self.frame, &path)?;
                 self.described(&path.to_string(), &datum)
             }
             Command::Print(operand) => {
@@ -156,7 +164,13 @@ impl Debugger {
             }
             Command::Registers => self.registers()?,
             Command::Values => self.values(),
-            Command::Locals(frame) => self.locals(frame)?,
+            Command::Locals(frame) => self.locals(frame.unwrap_or(self.frame))?,
+            Command::Frame(frame) => self.look_at(frame)?,
+            Command::Up => self.look_at(self.frame.saturating_add(1))?,
+            Command::Down => match self.frame.checked_sub(1) {
+                Some(frame) => self.look_at(frame)?,
+                None => return Err("this is the innermost function".to_owned()),
+            },
             Command::Where => self.frames(),
             Command::Disassemble(address, count) => self.disassemble(address, count)?,
             Command::Memory(space, address, bytes) => {
@@ -199,6 +213,38 @@ impl Debugger {
             }
             other => other.clone(),
         }
+    }
+
+    /// Looks at another one of the functions that are inlined into each other.
+    fn look_at(&mut self, frame: u32) -> Result<String, String> {
+        let count = self.places().len() as u32;
+        if frame >= count {
+            return Err(format!(
+                "there are {count} functions inlined into each other here"
+            ));
+        }
+        self.frame = frame;
+        Ok(self.here())
+    }
+
+    /// The place of the thread, and those of the calls that were inlined around it.
+    fn places(&self) -> Vec<Location> {
+        let place = self.session.place(self.thread);
+        place.map_or(Vec::new(), |place| self.session.image().places_at(place.pc))
+    }
+
+    /// A step to the next line of the function that is looked at, and stays there.
+    pub fn step_over(&mut self, thread: Thread) -> Stop {
+        if std::mem::replace(&mut self.thread, thread) != thread {
+            self.frame = 0;
+        }
+        let outer = (self.places().len() as u32).saturating_sub(self.frame);
+        let stop = self.session.step_over(thread, self.frame);
+        self.frame = match (&stop, outer) {
+            (Stop::Step, 1..) => (self.places().len() as u32).saturating_sub(outer),
+            _ => 0,
+        };
+        stop
     }
 
     /// Does something several times, or until it stops for another reason.
@@ -292,19 +338,23 @@ impl Debugger {
         )
     }
 
-    /// Where the thread is, with its line.
+    /// Where the thread is, with its line in the function that is looked at.
     fn here(&self) -> String {
         let Thread { block, thread } = self.thread;
-        match self.session.place(self.thread) {
-            None => format!("thread {thread} of block {block} does not run"),
-            Some(place) => format!("{place}\n{}", self.excerpt()).trim_end().to_owned(),
-        }
+        let Some(place) = self.session.place(self.thread) else {
+            return format!("thread {thread} of block {block} does not run");
+        };
+        let names = self.session.scope_names(self.thread);
+        let name = names.get(self.frame as usize).filter(|_| self.frame > 0);
+        let looked_at = name.map_or(String::new(), |name| format!("\nin {name}"));
+        let text = format!("{place}{looked_at}\n{}", self.excerpt());
+        text.trim_end().to_owned()
     }
 
-    /// The line of the source that the thread is at.
+    /// The line of the source that is looked at.
     fn excerpt(&self) -> String {
         let line = || {
-            let location = self.session.place(self.thread)?.location;
+            let location = *self.places().get(self.frame as usize)?;
             let file = location.file.checked_sub(1)?;
             let file = self.session.image().files.get(file as usize)?;
             let text = self.sources.text(file)?;
@@ -538,7 +588,7 @@ impl Debugger {
             };
             let text = match operand {
                 Operand::Variable(path) => {
-                    let datum = self.session.datum(thread, 0, path);
+                    let datum = self.session.datum(thread, self.frame, path);
                     datum.ok().map(|datum| self.session.text(thread, &datum))
                 }
                 _ => {

@@ -119,6 +119,9 @@ impl Server {
                 let body = json!({"allThreadsContinued": true});
                 let answer = self.response(*seq, command, Ok(body));
                 send(&answer)?;
+                if command != "next" {
+                    self.debugger.frame = 0;
+                }
                 let stop = go(&mut self.debugger);
                 events.extend(self.stopped(&stop));
             }
@@ -181,8 +184,8 @@ impl Server {
             "continue" => Ok(Box::new(|debugger| debugger.session.resume())),
             "reverseContinue" => Ok(Box::new(|debugger| debugger.session.resume_back())),
             "next" | "stepIn" if by_instruction => on_thread(|d, t| d.session.step_instruction(t)),
-            "next" => on_thread(|d, t| d.session.step_line(t, false)),
-            "stepIn" => on_thread(|d, t| d.session.step_line(t, true)),
+            "next" => on_thread(Debugger::step_over),
+            "stepIn" => on_thread(|d, t| d.session.step_into(t)),
             "stepOut" => on_thread(|d, t| d.session.finish(t)),
             "stepBack" => on_thread(|d, t| d.session.step_instruction_back(t)),
             "configurationDone" if !self.stops_on_entry => {
@@ -394,13 +397,18 @@ impl Server {
         let mut frames: Vec<Value> = Vec::new();
         // What was inlined is a frame of its own, inside that of the call.
         let names = session.scope_names(thread);
-        let mut push = |pc: u32, function: Option<String>, names: &[String]| {
+        // A step over lines stays in its function: what is inlined at the line is gone into by the next step.
+        let hidden = match self.debugger.thread == thread {
+            true => self.debugger.frame as usize,
+            false => 0,
+        };
+        let mut push = |pc: u32, function: Option<String>, names: &[String], hidden: usize| {
             let function = function.unwrap_or_else(|| format!("{pc:#x}"));
             let mut places = image.places_at(pc);
             let unknown = places.is_empty();
             places.resize(places.len() + usize::from(unknown), Location::default());
             let last = places.len() - 1;
-            for (index, location) in places.into_iter().enumerate() {
+            for (index, location) in places.into_iter().enumerate().skip(hidden) {
                 let name = match (names.get(index), index == last) {
                     (Some(name), _) => name.clone(),
                     (None, true) => function.clone(),
@@ -424,9 +432,9 @@ impl Server {
                 frames.push(frame);
             }
         };
-        push(place.pc, place.function, &names);
+        push(place.pc, place.function, &names, hidden);
         for call in session.frames(thread) {
-            push(call.pc, call.function, &[]);
+            push(call.pc, call.function, &[], 0);
         }
         frames.truncate(DEPTH);
         self.handles = handles;

@@ -180,7 +180,7 @@ impl Server {
 
     pub(super) fn evaluate(&mut self, arguments: &Value) -> Answer {
         let expression = arguments["expression"].as_str().ok_or("no expression")?;
-        let mut frame = Some(0);
+        let mut frame = Some(self.debugger.frame);
         if !arguments["frameId"].is_null() {
             let Handle::Frame(thread, of) = self.handle_of(&arguments["frameId"])? else {
                 return Err("the reference is none of a frame".to_owned());

@@ -8,6 +8,7 @@ use thisgpu_llvm::{Module, Program};
 
 /// How rustc's passes are chosen.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "no test takes all of them")]
 pub enum Level {
     /// One of rustc's own: `0`, `2`, `3`, `s`.
     Of(&'static str),
