@@ -65,8 +65,7 @@ fn last_store(func: &Function) -> Inst {
     let entry = func.layout.entry_block().unwrap();
     let stores = func.layout.block_insts(entry);
     stores
-        .filter(|inst| func.dfg.insts[*inst].opcode().can_store())
-        .last()
+        .rfind(|inst| func.dfg.insts[*inst].opcode().can_store())
         .unwrap()
 }
 
@@ -391,6 +390,9 @@ fn scopes_are_seen_from_their_own_code() {
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
+/// Expressions by the range that they hold in.
+type List<'a> = Vec<(Range<u64>, gimli::Expression<Reader<'a>>)>;
+
 /// The register of DWARF's number, as a thread has it.
 fn register(session: &Session, thread: Thread, number: u16) -> u64 {
     let operand = match number {
@@ -469,8 +471,7 @@ fn dwarf_says_the_same() {
         .unwrap();
         let unit = dwarf.unit(dwarf.units().next().unwrap().unwrap()).unwrap();
         let mut tags = BTreeMap::new();
-        let mut variables: Vec<(String, Vec<(Range<u64>, gimli::Expression<Reader<'_>>)>)> =
-            Vec::new();
+        let mut variables: Vec<(String, List<'_>)> = Vec::new();
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs().unwrap() {
             *tags.entry(entry.tag().to_string()).or_insert(0) += 1;

@@ -99,7 +99,7 @@ fn scopes() -> Vec<ScopeLocations> {
         |parent: Option<u32>, kind: ScopeKind, variables: Vec<VariableLocations>| ScopeLocations {
             parent,
             kind,
-            ranges: vec![0..16],
+            ranges: vec![0..16, 32..48],
             variables,
         };
     let value = SourceValue::Value(7);

@@ -193,8 +193,10 @@ fn compare(seed: u64, functions: usize, how: &How) -> Count {
             options: KernelOptions::default(),
         })
         .collect();
-    let mut options = Options::default();
-    options.value_locations = true;
+    let mut options = Options {
+        value_locations: true,
+        ..Options::default()
+    };
     for setting in how.settings {
         options.set(setting).unwrap();
     }
