@@ -63,7 +63,7 @@ fn definition(func: &Function, value: u32) -> Inst {
 /// The second store, behind which the slot has what it is to have.
 fn last_store(func: &Function) -> Inst {
     let entry = func.layout.entry_block().unwrap();
-    let stores = func.layout.block_insts(entry);
+    let mut stores = func.layout.block_insts(entry);
     stores
         .rfind(|inst| func.dfg.insts[*inst].opcode().can_store())
         .unwrap()
