@@ -227,6 +227,21 @@ impl Debugger {
         Ok(self.here())
     }
 
+    /// Of the functions that are inlined into each other where a breakpoint has stopped, the one that it is set in.
+    fn frame_of(&self, id: u32) -> Option<u32> {
+        let asked = self.session.breakpoints().find(|point| point.0 == id)?;
+        let found = match self.set_place(id, &asked.1.place) {
+            Place::Line { line, .. } => self.places().iter().position(|place| place.line == line),
+            Place::Function(name) => {
+                let names = self.session.scope_names(self.thread);
+                let is_called = |of: &String| *of == name || of.split('<').next() == Some(&name);
+                names.iter().position(is_called)
+            }
+            Place::Address(_) => None,
+        };
+        Some(found? as u32)
+    }
+
     /// The place of the thread, and those of the calls that were inlined around it.
     fn places(&self) -> Vec<Location> {
         let place = self.session.place(self.thread);
@@ -276,6 +291,9 @@ impl Debugger {
             && let Some(next) = self.session.next_thread()
         {
             self.thread = next;
+        }
+        if let Stop::Breakpoint { id, .. } = stop {
+            self.frame = self.frame_of(*id).unwrap_or(0);
         }
         let told = match stop {
             Stop::Beginning => "at the beginning".to_owned(),
