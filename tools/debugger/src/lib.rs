@@ -1,5 +1,5 @@
 //! The debugger of kernels: a [`Session`](cranelift_thisgpu::sim::debug::Session) at a prompt, with a script, or behind
-//! the Debug Adapter Protocol ([`dap`]).
+//! the Debug Adapter Protocol (`dap`).
 //!
 //! `clif-util debug` and `cargo thisgpu debug` make the session and hand it over as a [`Debugger`]; [`Commands`] are
 //! the command line that both have in common. Prompt, script and protocol call the same session.
