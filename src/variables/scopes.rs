@@ -160,22 +160,26 @@ pub(crate) fn scopes(
 ) -> Vec<ScopeLocations> {
     let mut seats = Seats::new(variables);
     for block in 0..code.block_count() {
-        // What no place in the source is known of belongs to what is before it in its block.
+        // What no line of the source is known of, or which stands between other stores than its place in the source,
+        // belongs to what is before it in its block.
         let mut before = None;
         let end = sources.place(code.line(block).0);
-        let has_memory = match keeps_stores {
-            true => in_order(code, block),
-            false => vec![false; code.insts(block).count()],
+        let orders = match keeps_stores {
+            true => orders(code, block),
+            false => vec![Order::Mixed; code.insts(block).count()],
         };
-        let insts = code.insts(block).zip(code.positions(block)).zip(has_memory);
-        for ((entry, position), has_memory) in insts {
+        let insts = code.insts(block).zip(code.positions(block)).zip(orders);
+        for ((entry, position), order) in insts {
             let place = sources.place(entry.line.0);
-            let seat = place.map(|place| Seat {
+            let own = place.filter(|place| place.line != 0).map(|place| Seat {
                 scope: locations.scope(place.line),
                 moment: moment(entry, place, end, sources),
-                has_memory,
+                has_memory: order == Order::Here,
             });
-            let seat = seat.or(before);
+            let seat = match order {
+                Order::Elsewhere => before.or(own),
+                Order::Here | Order::Mixed => own.or(before),
+            };
             seats.add(seat.unwrap_or(Seat::NOWHERE), position as u32);
             before = seat;
         }
@@ -207,8 +211,19 @@ fn is_trap(entry: &Entry<PReg>) -> bool {
     entry.inst.optype().info().effects.intersects(Effects::TRAP)
 }
 
-/// For each instruction of a block whether the stores around it stand as they do in the source.
-fn in_order(code: &Linear, block: usize) -> Vec<bool> {
+/// How an instruction stands to the stores of its block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// As in the source.
+    Here,
+    /// Those around it stand as in the source, but it is from between others.
+    Elsewhere,
+    /// A store that the source has before others stands behind one of them.
+    Mixed,
+}
+
+/// How each instruction of a block stands.
+fn orders(code: &Linear, block: usize) -> Vec<Order> {
     let writes = Effects::STORE.union(Effects::ATOMIC).union(Effects::CALL);
     let writes = |entry: &Entry<PReg>| entry.inst.optype().info().effects.intersects(writes);
     // A trap stands between the stores wherever its block stood.
@@ -228,15 +243,19 @@ fn in_order(code: &Linear, block: usize) -> Vec<bool> {
     }
     let mut last = 0;
     let numbers = numbers.iter().zip(behind.iter().rev());
-    let in_order = numbers.map(|(&(number, is_store), &next)| {
+    let orders = numbers.map(|(&(number, is_store), &next)| {
         let number = number.unwrap_or(last);
-        let in_order = last <= number && number <= next;
+        let order = match (last <= next, (last..=next).contains(&number)) {
+            (true, true) => Order::Here,
+            (true, false) => Order::Elsewhere,
+            (false, _) => Order::Mixed,
+        };
         if is_store {
             last = last.max(number);
         }
-        in_order
+        order
     });
-    in_order.collect()
+    orders.collect()
 }
 
 /// What decides what is seen from an instruction.

@@ -254,6 +254,44 @@ fn what_llvm_has_optimised_is_hardly_ever_behind() {
 }
 
 #[test]
+fn what_is_kept_grows_with_the_code_alone() {
+    /// Statements, each with a variable of its own.
+    const LINES: usize = 400;
+    let mut text = String::from(
+        "#![no_std]\n#![crate_type = \"lib\"]\n#[unsafe(no_mangle)]\n\
+         pub extern \"C\" fn k(x: u64, out: &mut u64) {\n    let a0 = x;\n",
+    );
+    for line in 1..LINES {
+        let before = line - 1;
+        text += &format!("    let a{line} = a{before}.wrapping_mul({line}) ^ x;\n");
+    }
+    text += &format!("    *out = a{};\n}}\n", LINES - 1);
+    let source = common::folder("straight").join("straight.rs");
+    std::fs::write(&source, text).unwrap();
+    let program = common::program(&source, READABLE.level, DebugInfo::Variables);
+    let mut options = Options {
+        value_locations: true,
+        ..Options::default()
+    };
+    for setting in READABLE.settings {
+        options.set(setting).unwrap();
+    }
+    let kernel = Kernel {
+        name: "k".into(),
+        options: KernelOptions::default(),
+    };
+    let translation = translate(&program, &[kernel], &options).unwrap();
+    let functions = &translation.code.object().functions;
+    let scopes = functions.iter().flat_map(|function| &function.scopes);
+    let ranges = scopes.map(|scope| {
+        let of_variables = scope.variables.iter().map(|variable| variable.ranges.len());
+        scope.ranges.len() + of_variables.sum::<usize>()
+    });
+    let ranges: usize = ranges.sum();
+    assert!((2 * LINES..8 * LINES).contains(&ranges), "{ranges}");
+}
+
+#[test]
 #[ignore = "takes minutes"]
 fn many_functions() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
