@@ -79,8 +79,8 @@ struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Goes through the blocks until nothing changes. What is written down of a block the last time is true: by then all
-    /// is known that holds at its start.
+    /// Goes through the blocks until nothing changes. What is written down of a block the last time is true: by then
+    /// all is known that holds at its start.
     fn solve(&mut self, recorder: &mut Recorder<'_>) -> Vec<Recorded> {
         let mut inputs: Vec<Option<Snapshot>> = vec![None; self.after.blocks.len()];
         let mut recorded = vec![Recorded::default(); inputs.len()];

@@ -28,8 +28,8 @@ impl Session {
         })
     }
 
-    /// Goes on until a thread is at another line or has left its function, or something stops it; into calls, those that
-    /// were inlined among them.
+    /// Goes on until a thread is at another line or has left its function, or something stops it; into calls, those
+    /// that were inlined among them.
     pub fn step_into(&mut self, thread: Thread) -> Stop {
         self.step_line(thread, None)
     }
