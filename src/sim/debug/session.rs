@@ -391,12 +391,22 @@ impl Session {
         behind.map_or(index, |line| line.address / WORD)
     }
 
-    /// Whether a file of the source has this name, or ends with it.
-    fn is_in(&self, number: u32, file: Option<&str>) -> bool {
-        let Some(file) = file else { return true };
-        let file = file.trim_start_matches("./");
-        let name = crate::locations::name_of(&self.loaded.image.files, number);
-        name.and_then(|name| name.strip_suffix(file))
+    /// Whether a file of the source has this name, or, if none has, ends with it. Without a name it is any of those whose
+    /// names are not absolute: other packages have those; or just any if there are only those.
+    fn is_in(&self, number: u32, wanted: Option<&str>) -> bool {
+        let files = &self.loaded.image.files;
+        let is_own = |name: &str| !name.starts_with(['/', '<']);
+        let Some(name) = crate::locations::name_of(files, number) else {
+            return wanted.is_none();
+        };
+        let Some(wanted) = wanted else {
+            return is_own(name) || !files.iter().any(|name| is_own(name));
+        };
+        let wanted = wanted.trim_start_matches("./");
+        if files.iter().any(|name| name == wanted) {
+            return name == wanted;
+        }
+        name.strip_suffix(wanted)
             .is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
     }
 }

@@ -7,6 +7,7 @@ use crate::operand::number;
 use cranelift_thisgpu::locations::Location;
 use cranelift_thisgpu::sim::debug::{Datum, Pause, Place, Space, Stop, Thread};
 use serde_json::{Value, json};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -314,7 +315,15 @@ impl Server {
                 let name = Path::new(file)
                     .file_name()
                     .map_or(file.into(), |f| f.to_string_lossy());
-                let name = name.into_owned();
+                // The file that stands there, or else whichever has the name.
+                let asked = fs::canonicalize(file).ok();
+                let is_it = |name: &&String| {
+                    let path = fs::canonicalize(self.debugger.sources().path(name)).ok();
+                    path.is_some() && path == asked
+                };
+                let files = &self.debugger.session.image().files;
+                let found = files.iter().find(is_it);
+                let name = found.map_or_else(|| name.into_owned(), String::clone);
                 let place = |asked: &Value| {
                     let line = asked["line"].as_u64().ok_or("no line")?;
                     Ok(Place::Line {
