@@ -8,7 +8,7 @@
 //!
 //! Values that depend on what other threads do are left out: they differ from run to run.
 //!
-//! That says nothing of which time a value is of. So a kernel is run a third time, with marks in it ([`marked`]).
+//! That says nothing of which time a value is of. So a kernel is run a third time, with marks in it (`marked`).
 
 mod instrument;
 mod marked;
