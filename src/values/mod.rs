@@ -16,6 +16,7 @@
 //!
 //! Objects keep the result beside the lines, and as location lists of DWARF.
 
+pub(crate) mod preorder;
 pub(crate) mod ranges;
 mod recover;
 pub(crate) mod tracking;

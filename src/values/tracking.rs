@@ -14,6 +14,7 @@
 use crate::error::line_of;
 use crate::locations::Locations;
 use crate::values::SourceValue;
+use crate::values::preorder::Preorder;
 use crate::variables::Assignment;
 use crate::variables::moments::{Moments, NO_MOMENT};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -85,8 +86,8 @@ pub struct Sources {
     loops: u32,
     /// By block of the source, the copied loops that it was a part of.
     copied_loops: SecondaryMap<Block, SmallVec<[u32; 1]>>,
-    /// By block of the source, its interval in the preorder of the dominator tree; empty for those out of reach.
-    dominated: SecondaryMap<Block, (u32, u32)>,
+    /// The blocks of the source.
+    order: Preorder,
 }
 
 impl Sources {
@@ -98,8 +99,7 @@ impl Sources {
 
     /// Whether one block of the source dominates another.
     pub fn dominates(&self, block: Block, other: Block) -> bool {
-        let ((first, last), (number, _)) = (self.dominated[block], self.dominated[other]);
-        first <= number && number < last
+        self.order.dominates(block, other)
     }
 
     /// Whether what has a name is what the source's value is in a turn: of all copied loops that the value is computed
@@ -201,9 +201,10 @@ impl Tracking {
     pub fn begin(&mut self, func: &mut Function, assignments: &[Assignment]) {
         let cfg = ControlFlowGraph::with_function(func);
         let domtree = DominatorTree::with_function(func, &cfg);
-        let (moments, moment_of) = Moments::of(func, &cfg, &domtree, assignments);
+        let order = Preorder::of(func, &domtree);
+        let (moments, moment_of) = Moments::of(func, &cfg, &domtree, &order, assignments);
         let mut sources = Sources {
-            dominated: intervals(func, &domtree),
+            order,
             moments,
             ..Sources::default()
         };
@@ -522,31 +523,6 @@ fn number_of(func: &Function, inst: Inst) -> u32 {
 fn set_number(func: &mut Function, inst: Inst, number: u32) {
     let base = func.params.ensure_base_srcloc(SourceLoc::new(0));
     func.srclocs[inst] = RelSourceLoc::from_base_offset(base, SourceLoc::new(number));
-}
-
-/// For each block that can be reached its interval in the preorder of the dominator tree.
-fn intervals(func: &Function, domtree: &DominatorTree) -> SecondaryMap<Block, (u32, u32)> {
-    let mut intervals = SecondaryMap::new();
-    intervals.resize(func.dfg.num_blocks());
-    let mut next = 1;
-    let mut stack: Vec<(Block, bool)> = func
-        .layout
-        .entry_block()
-        .map(|b| (b, false))
-        .into_iter()
-        .collect();
-    while let Some((block, is_done)) = stack.pop() {
-        let interval: &mut (u32, u32) = &mut intervals[block];
-        if is_done {
-            interval.1 = next;
-            continue;
-        }
-        interval.0 = next;
-        next += 1;
-        stack.push((block, true));
-        stack.extend(domtree.children(block).map(|child| (child, false)));
-    }
-    intervals
 }
 
 /// The variables that a front end has named.

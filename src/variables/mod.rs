@@ -17,16 +17,16 @@
 //!
 //! Objects keep the result, and the same as entries of DWARF: lexical blocks, inlined calls, variables, types.
 
+mod locations;
 pub(crate) mod moments;
 pub(crate) mod scopes;
 mod types;
 
-pub use scopes::{
+pub use locations::{
     Address, Part, PartPlace, ScopeKind, ScopeLocations, VariableLocations, VariableRange,
 };
 pub use types::{Member, TypeKind, VariableType, Variant, Variants};
 
-use crate::locations::Location;
 use cranelift_codegen::ir::{Block, Inst, StackSlot, Value};
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -52,7 +52,7 @@ pub struct Scope {
     /// scope of the call.
     pub parent: u32,
     /// What it is.
-    pub kind: ScopeKind<Location>,
+    pub kind: ScopeKind,
 }
 
 /// A variable, or a parameter.

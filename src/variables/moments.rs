@@ -2,13 +2,16 @@
 //!
 //! In: the function as the front end gave it, its dominators, and the assignments. Instructions are numbered by
 //! moments: neighbours between which nothing is assigned share one. Out: for each piece of a variable that is assigned
-//! to as a whole ([`Cell`]), what it is in which moments.
+//! to as a whole ([`Fragment`]), what it is in which moments.
 //!
-//! A cell that is assigned to once is that wherever its assignment dominates. For others there is a forward data flow
-//! over the blocks: where paths meet on which it is different things, nobody knows. An assignment to some bytes ends
-//! what was known of every cell that it overlaps.
+//! Moments ascend in the preorder of the dominator tree, so what holds wherever a block dominates holds in one range of
+//! them. A fragment that is assigned to in one block is that there. For others there is a forward data flow over the
+//! blocks that their nearest common dominator dominates, since elsewhere they are nothing: where paths meet on which it
+//! is different things, nobody knows. An assignment to some bytes ends what was known of every fragment that it
+//! overlaps.
 
 use super::{Assigned, Assignment, Base, Position};
+use crate::values::preorder::Preorder;
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
@@ -19,7 +22,7 @@ use std::ops::Range;
 
 /// Bytes of a variable that are assigned to together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct Fragment {
     /// The variable.
     pub variable: u32,
     /// Where they begin in it.
@@ -30,13 +33,13 @@ pub(crate) struct Cell {
     runs: Vec<Run>,
 }
 
-/// What a cell is, by number in [`Moments::assigned`].
+/// What a fragment is, by number in [`Moments::assigned`].
 type Number = u32;
 
 /// Of what nobody knows.
 const NOTHING: Number = 0;
 
-/// In these moments a cell is this.
+/// In these moments a fragment is this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     start: u32,
@@ -48,11 +51,11 @@ struct Run {
 #[derive(Debug)]
 pub(crate) struct Moments {
     /// By variable, then by offset.
-    cells: Vec<Cell>,
+    fragments: Vec<Fragment>,
     /// All that is assigned, each once.
     assigned: Vec<Assigned>,
-    /// The moment of the first instruction of a block, and the one behind that of its last.
-    blocks: SecondaryMap<Block, (u32, u32)>,
+    /// The moments of a block.
+    blocks: SecondaryMap<Block, Range<u32>>,
     /// The moment of the branch to a block, if there is one only.
     branches: SecondaryMap<Block, u32>,
 }
@@ -60,10 +63,10 @@ pub(crate) struct Moments {
 /// No moment: nothing is known of any variable.
 pub(crate) const NO_MOMENT: u32 = u32::MAX;
 
-/// In a block, from a moment on, a cell is this.
+/// In a block, from a moment on, a fragment is this.
 #[derive(Clone, Copy)]
 struct Event {
-    cell: u32,
+    fragment: u32,
     block: Block,
     moment: u32,
     assigned: Number,
@@ -72,9 +75,9 @@ struct Event {
 impl Default for Moments {
     fn default() -> Self {
         Self {
-            cells: Vec::new(),
+            fragments: Vec::new(),
             assigned: Vec::new(),
-            blocks: SecondaryMap::with_default((0, 0)),
+            blocks: SecondaryMap::with_default(0..0),
             branches: SecondaryMap::with_default(NO_MOMENT),
         }
     }
@@ -86,43 +89,53 @@ impl Moments {
         func: &Function,
         cfg: &ControlFlowGraph,
         domtree: &DominatorTree,
+        order: &Preorder,
         assignments: &[Assignment],
     ) -> (Self, SecondaryMap<Inst, u32>) {
         let Numbered {
             mut moments,
             events,
             of_inst,
-        } = number(func, assignments);
-        for block in func.layout.blocks() {
+        } = number(func, order, assignments);
+        for &block in order.blocks() {
             let mut edges = cfg.pred_iter(block);
             if let (Some(edge), None) = (edges.next(), edges.next()) {
-                moments.branches[block] = moments.blocks[edge.block].1.saturating_sub(1);
+                moments.branches[block] = moments.blocks[edge.block].end.saturating_sub(1);
             }
         }
-        let flow = Flow { func, cfg, domtree };
-        for of_cell in events.chunk_by(|a, b| a.cell == b.cell) {
-            let starts = flow.starts(of_cell);
-            let runs = moments.runs(func, of_cell, &starts);
-            moments.cells[of_cell[0].cell as usize].runs = runs;
+        let flow = Flow {
+            cfg,
+            domtree,
+            order,
+        };
+        for events in events.chunk_by(|a, b| a.fragment == b.fragment) {
+            let is_of_one = events.iter().all(|event| event.block == events[0].block);
+            let runs = match is_of_one {
+                true => moments.runs_of_block(events, order),
+                false => moments.runs(events, &flow.starts(events)),
+            };
+            moments.fragments[events[0].fragment as usize].runs = runs;
         }
         (moments, of_inst)
     }
 
-    /// The cells of a variable.
-    pub fn cells_of(&self, variable: u32) -> impl Iterator<Item = &Cell> {
-        let first = self.cells.partition_point(|cell| cell.variable < variable);
-        self.cells[first..]
+    /// The fragments of a variable.
+    pub fn fragments_of(&self, variable: u32) -> impl Iterator<Item = &Fragment> {
+        let first = self
+            .fragments
+            .partition_point(|fragment| fragment.variable < variable);
+        self.fragments[first..]
             .iter()
-            .take_while(move |cell| cell.variable == variable)
+            .take_while(move |fragment| fragment.variable == variable)
     }
 
-    /// What a cell is from which moment to which, in order.
+    /// What a fragment is from which moment to which, in order.
     pub fn runs_of<'a>(
         &'a self,
-        cell: &'a Cell,
+        fragment: &'a Fragment,
     ) -> impl Iterator<Item = (Range<u32>, &'a Assigned)> {
         let assigned = |number: Number| &self.assigned[number as usize];
-        (cell.runs.iter()).map(move |run| (run.start..run.end, assigned(run.assigned)))
+        (fragment.runs.iter()).map(move |run| (run.start..run.end, assigned(run.assigned)))
     }
 
     /// The moment of the branch to a block that one branch alone leads to.
@@ -130,56 +143,63 @@ impl Moments {
         self.branches[block]
     }
 
-    /// What a cell is in each moment, where its blocks begin with what `starts` says.
-    fn runs(
-        &self,
-        func: &Function,
-        events: &[Event],
-        starts: &SecondaryMap<Block, Number>,
-    ) -> Vec<Run> {
+    /// What a fragment is in each moment, by what happens to it and what it is at the start of blocks.
+    fn runs(&self, events: &[Event], starts: &[(Block, Number)]) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
-        let mut next = 0;
-        for block in func.layout.blocks() {
-            let (mut start, end) = self.blocks[block];
-            let mut assigned = starts[block];
-            let mut add = |start: u32, end: u32, assigned: Number| {
-                if start == end || assigned == NOTHING {
-                    return;
-                }
-                match runs
-                    .last_mut()
-                    .filter(|last| last.end == start && last.assigned == assigned)
-                {
-                    Some(last) => last.end = end,
-                    None => runs.push(Run {
-                        start,
-                        end,
-                        assigned,
-                    }),
-                }
-            };
-            while let Some(event) = events.get(next).filter(|event| event.block == block) {
+        let mut add = |start: u32, end: u32, assigned: Number| {
+            if start == end || assigned == NOTHING {
+                return;
+            }
+            let last = runs.last_mut();
+            match last.filter(|last| last.end == start && last.assigned == assigned) {
+                Some(last) => last.end = end,
+                None => runs.push(Run {
+                    start,
+                    end,
+                    assigned,
+                }),
+            }
+        };
+        let mut events = events.iter().peekable();
+        for &(block, at_start) in starts {
+            let Range { mut start, end } = self.blocks[block].clone();
+            let mut assigned = at_start;
+            while let Some(event) = events.next_if(|event| event.block == block) {
                 add(start, event.moment, assigned);
                 (start, assigned) = (event.moment, event.assigned);
-                next += 1;
             }
             add(start, end, assigned);
         }
         runs
     }
+
+    /// The same of a fragment that is assigned to in one block: the last holds wherever that dominates.
+    fn runs_of_block(&self, events: &[Event], order: &Preorder) -> Vec<Run> {
+        let dominated = order.subtree(events[0].block);
+        let last = order.blocks()[dominated.end - 1];
+        let ends = events.iter().skip(1).map(|event| event.moment);
+        let ends = ends.chain([self.blocks[last].end]);
+        let runs = events.iter().zip(ends).map(|(event, end)| Run {
+            start: event.moment,
+            end,
+            assigned: event.assigned,
+        });
+        let is_known = |run: &Run| run.start < run.end && run.assigned != NOTHING;
+        runs.filter(is_known).collect()
+    }
 }
 
-impl Cell {
+impl Fragment {
     fn key(&self) -> (u32, u32, u32) {
         (self.variable, self.offset, self.bytes)
     }
 
-    fn overlaps(&self, other: &Cell) -> bool {
+    fn overlaps(&self, other: &Fragment) -> bool {
         self.offset < other.offset + other.bytes && other.offset < self.offset + self.bytes
     }
 }
 
-/// The moments of a function, before anybody knows what cells are in them.
+/// The moments of a function, before anybody knows what fragments are in them.
 struct Numbered {
     moments: Moments,
     events: Vec<Event>,
@@ -187,8 +207,8 @@ struct Numbered {
     of_inst: SecondaryMap<Inst, u32>,
 }
 
-/// Numbers the moments, and finds the cells and what happens to them.
-fn number(func: &Function, assignments: &[Assignment]) -> Numbered {
+/// Numbers the moments, and finds the fragments and what happens to them.
+fn number(func: &Function, order: &Preorder, assignments: &[Assignment]) -> Numbered {
     let mut behind: SecondaryMap<Inst, SmallVec<[u32; 1]>> = SecondaryMap::new();
     let mut at_start: SecondaryMap<Block, SmallVec<[u32; 1]>> = SecondaryMap::new();
     for (number, assignment) in (0..).zip(assignments) {
@@ -198,34 +218,35 @@ fn number(func: &Function, assignments: &[Assignment]) -> Numbered {
         }
     }
     let mut assigned = Interned::default();
-    let cells = cells(assignments);
+    let fragments = fragments(assignments);
     let mut events: Vec<Event> = Vec::new();
     let mut happens = |number: u32, block: Block, moment: u32| {
         let assignment = &assignments[number as usize];
-        let Ok(own) = cells.binary_search_by_key(&key(assignment), Cell::key) else {
+        let Ok(own) = fragments.binary_search_by_key(&key(assignment), Fragment::key) else {
             return;
         };
-        let first = cells.partition_point(|cell| cell.variable < assignment.variable);
-        let of_variable = cells[first..].iter().zip(first..);
-        let of_variable = of_variable.take_while(|(cell, _)| cell.variable == assignment.variable);
-        for (_, index) in of_variable.filter(|(cell, _)| cell.overlaps(&cells[own])) {
+        let first = fragments.partition_point(|fragment| fragment.variable < assignment.variable);
+        let of_variable = fragments[first..].iter().zip(first..);
+        let of_variable =
+            of_variable.take_while(|(fragment, _)| fragment.variable == assignment.variable);
+        for (_, index) in of_variable.filter(|(fragment, _)| fragment.overlaps(&fragments[own])) {
             let assigned = match index == own {
                 true => assigned.number(resolved(func, &assignment.assigned)),
                 false => NOTHING,
             };
-            let cell = index as u32;
+            let fragment = index as u32;
             events.push(Event {
-                cell,
+                fragment,
                 block,
                 moment,
                 assigned,
             });
         }
     };
-    let mut blocks = SecondaryMap::with_default((0, 0));
+    let mut blocks = SecondaryMap::with_default(0..0);
     let mut of_inst = SecondaryMap::with_default(NO_MOMENT);
     let mut moment = 0;
-    for block in func.layout.blocks() {
+    for &block in order.blocks() {
         let first = moment;
         for &number in &at_start[block] {
             happens(number, block, moment);
@@ -240,14 +261,14 @@ fn number(func: &Function, assignments: &[Assignment]) -> Numbered {
             }
         }
         moment += 1;
-        blocks[block] = (first, moment);
+        blocks[block] = first..moment;
     }
-    // Of several that happen to a cell at one moment the last counts.
-    events.sort_by_key(|event| (event.cell, event.moment));
-    let last = events.chunk_by(|a, b| (a.cell, a.moment) == (b.cell, b.moment));
+    // Of several that happen to a fragment at one moment the last counts.
+    events.sort_by_key(|event| (event.fragment, event.moment));
+    let last = events.chunk_by(|a, b| (a.fragment, a.moment) == (b.fragment, b.moment));
     let events = last.filter_map(|same| same.last().copied()).collect();
     let moments = Moments {
-        cells,
+        fragments,
         assigned: assigned.list,
         blocks,
         branches: SecondaryMap::with_default(NO_MOMENT),
@@ -260,23 +281,23 @@ fn number(func: &Function, assignments: &[Assignment]) -> Numbered {
 }
 
 /// The bytes that are assigned to, each piece once, in order.
-fn cells(assignments: &[Assignment]) -> Vec<Cell> {
-    let cell = |assignment: &Assignment| {
+fn fragments(assignments: &[Assignment]) -> Vec<Fragment> {
+    let fragment = |assignment: &Assignment| {
         let (variable, offset, bytes) = key(assignment);
-        Cell {
+        Fragment {
             variable,
             offset,
             bytes,
             runs: Vec::new(),
         }
     };
-    let mut cells: Vec<Cell> = assignments.iter().map(cell).collect();
-    cells.sort_by_key(Cell::key);
-    cells.dedup();
-    cells
+    let mut fragments: Vec<Fragment> = assignments.iter().map(fragment).collect();
+    fragments.sort_by_key(Fragment::key);
+    fragments.dedup();
+    fragments
 }
 
-/// What tells cells apart.
+/// What tells fragments apart.
 fn key(assignment: &Assignment) -> (u32, u32, u32) {
     let bytes = &assignment.bytes;
     (assignment.variable, bytes.start, bytes.len() as u32)
@@ -323,40 +344,40 @@ impl Interned {
 }
 
 struct Flow<'a> {
-    func: &'a Function,
     cfg: &'a ControlFlowGraph,
     domtree: &'a DominatorTree,
+    order: &'a Preorder,
 }
 
 impl Flow<'_> {
-    /// What a cell is at the start of each block, by what happens to it.
-    fn starts(&self, events: &[Event]) -> SecondaryMap<Block, Number> {
-        let mut starts = SecondaryMap::with_default(NOTHING);
-        let first = events[0];
-        if events.iter().all(|event| event.block == first.block) {
-            // Blocks that it dominates have it, unless it comes round to its own block another way.
-            let assigned = events[events.len() - 1].assigned;
-            for block in self.func.layout.blocks() {
-                if block != first.block && self.domtree.block_dominates(first.block, block) {
-                    starts[block] = assigned;
-                }
-            }
-            return starts;
+    /// What a fragment is at the start of each block where it may be anything, by what happens to it: in order those
+    /// that the nearest common dominator of its assignments dominates. Whoever comes to others has not come by any.
+    fn starts(&self, events: &[Event]) -> Vec<(Block, Number)> {
+        // What a block dominates stands together: if the first and the last are in it, all are.
+        let (mut common, last) = (events[0].block, events[events.len() - 1].block);
+        while !self.order.dominates(common, last)
+            && let Some(next) = self.domtree.idom(common)
+        {
+            common = next;
         }
         let mut ends: HashMap<Block, Number> = HashMap::new();
         for event in events {
             ends.insert(event.block, event.assigned);
         }
         // What nothing has come to yet may still be anything.
-        let mut known: SecondaryMap<Block, Option<Number>> = SecondaryMap::new();
-        let entry = self.func.layout.entry_block();
+        let places = self.order.subtree(common);
+        let blocks = &self.order.blocks()[places.clone()];
+        let mut known: Vec<Option<Number>> = vec![None; blocks.len()];
+        known[0] = Some(NOTHING);
         let mut has_changed = true;
         while has_changed {
             has_changed = false;
-            for &block in self.domtree.cfg_postorder().iter().rev() {
-                let mut start = (Some(block) == entry).then_some(NOTHING);
+            for (index, &block) in blocks.iter().enumerate().skip(1) {
+                let mut start = None;
                 for edge in self.cfg.pred_iter(block) {
-                    let end = ends.get(&edge.block).copied().or(known[edge.block]);
+                    let from = self.order.subtree(edge.block).start;
+                    let known = from.checked_sub(places.start).map(|from| known[from]);
+                    let end = ends.get(&edge.block).copied().or(known.flatten());
                     start = match (start, end) {
                         (start, None) => start,
                         (None, end) => end,
@@ -364,15 +385,13 @@ impl Flow<'_> {
                         _ => Some(NOTHING),
                     };
                 }
-                if known[block] != start {
-                    known[block] = start;
+                if known[index] != start {
+                    known[index] = start;
                     has_changed = true;
                 }
             }
         }
-        for block in self.func.layout.blocks() {
-            starts[block] = known[block].unwrap_or(NOTHING);
-        }
-        starts
+        let starts = known.into_iter().map(|start| start.unwrap_or(NOTHING));
+        blocks.iter().copied().zip(starts).collect()
     }
 }

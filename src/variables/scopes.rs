@@ -10,144 +10,21 @@
 //! store of the block stands on the wrong side.
 
 use super::moments::{Moments, NO_MOMENT};
-use super::{Assigned, Base, Variables};
+use super::{
+    Address, Assigned, Base, Part, PartPlace, ScopeLocations, VariableLocations, VariableRange,
+    Variables,
+};
 use crate::isa::PReg;
 use crate::isa::table::Effects;
 use crate::linear::Linear;
-use crate::locations::{Location, Locations};
+use crate::locations::Locations;
 use crate::values::SourceValue;
 use crate::values::tracking::{SourcePlace, Sources};
 use crate::vcode::Entry;
 use cranelift_codegen::ir::Value;
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// What a scope is. `L` says where a call is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum ScopeKind<L = Location> {
-    /// A function, by its name in the language.
-    Function(String),
-    /// A part of a function.
-    Block,
-    /// A function that was inlined, by its name, at a call.
-    Inlined(String, L),
-}
-
-/// A scope, and the code of a function that comes from it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScopeLocations {
-    /// The one that it is in, by its place in the list of the function, where it stands before this one.
-    pub parent: Option<u32>,
-    /// What it is.
-    pub kind: ScopeKind,
-    /// Byte offsets in the function, in ascending order.
-    pub ranges: Vec<Range<u32>>,
-    /// The variables that are declared in it.
-    pub variables: Vec<VariableLocations>,
-}
-
-/// A variable, and what it is where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VariableLocations {
-    /// Its name.
-    pub name: String,
-    /// Its type, by number in the object's list.
-    pub ty: u32,
-    /// Whether the function takes it.
-    pub is_parameter: bool,
-    /// In ascending order; they do not overlap.
-    pub ranges: Vec<VariableRange>,
-}
-
-/// What a variable is while the next instruction of a thread is one of a range.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VariableRange {
-    /// The first instruction, as byte offset in the function.
-    pub start: u32,
-    /// Behind the last one.
-    pub end: u32,
-    /// Parts that are known, by where they begin.
-    pub parts: Vec<Part>,
-}
-
-/// Bytes of a variable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Part {
-    /// Where they begin in it.
-    pub offset: u32,
-    /// How many.
-    pub bytes: u32,
-    /// What they are.
-    pub place: PartPlace,
-}
-
-/// What bytes of a variable are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum PartPlace {
-    /// The low bytes of a value of the CLIF, where that is available.
-    Value(SourceValue),
-    /// Always these, the lowest first; those behind the eighth are 0.
-    Constant(u64),
-    /// Memory. It begins there; then for each number, so many bytes behind the address that is there.
-    Memory(Address, Vec<i64>),
-}
-
-/// Where memory begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Address {
-    /// In local memory of the thread, by the offset from R1 in bytes.
-    Frame(u32),
-    /// At the generic address that a value of the CLIF is, and bytes behind it.
-    Value(SourceValue, i64),
-}
-
-impl VariableLocations {
-    /// The parts that are known at a byte offset of the function.
-    pub fn at(&self, offset: u32) -> &[Part] {
-        let behind = self.ranges.partition_point(|range| range.end <= offset);
-        let range = self
-            .ranges
-            .get(behind)
-            .filter(|range| range.start <= offset);
-        range.map_or(&[], |range| &range.parts)
-    }
-}
-
-impl ScopeLocations {
-    /// Whether an instruction comes from it, by its byte offset in the function.
-    pub fn contains(&self, offset: u32) -> bool {
-        let behind = self.ranges.partition_point(|range| range.end <= offset);
-        self.ranges
-            .get(behind)
-            .is_some_and(|range| range.start <= offset)
-    }
-
-    /// Gives types other numbers, and calls other places.
-    pub(crate) fn renumber(&mut self, ty: impl Fn(u32) -> u32, call: impl FnOnce(&mut Location)) {
-        if let ScopeKind::Inlined(_, at) = &mut self.kind {
-            call(at);
-        }
-        for variable in &mut self.variables {
-            variable.ty = ty(variable.ty);
-        }
-    }
-
-    /// Moves all ranges: `to` says where an instruction went.
-    pub(crate) fn move_ranges(&mut self, to: impl Fn(u32) -> u32) {
-        for range in &mut self.ranges {
-            *range = to(range.start)..to(range.end);
-        }
-        for range in self
-            .variables
-            .iter_mut()
-            .flat_map(|variable| &mut variable.ranges)
-        {
-            (range.start, range.end) = (to(range.start), to(range.end));
-        }
-    }
-}
 
 /// The scopes of a function, in numbers of instructions. With `keeps_stores` no store of the source was left out or
 /// moved out of its block.
@@ -158,7 +35,7 @@ pub(crate) fn scopes(
     variables: &Variables,
     keeps_stores: bool,
 ) -> Vec<ScopeLocations> {
-    let mut seats = Seats::new(variables);
+    let mut points = Points::new(variables);
     for block in 0..code.block_count() {
         // What no line of the source is known of, or which stands between other stores than its place in the source,
         // belongs to what is before it in its block.
@@ -171,21 +48,21 @@ pub(crate) fn scopes(
         let insts = code.insts(block).zip(code.positions(block)).zip(orders);
         for ((entry, position), order) in insts {
             let place = sources.place(entry.line.0);
-            let own = place.filter(|place| place.line != 0).map(|place| Seat {
+            let own = place.filter(|place| place.line != 0).map(|place| Point {
                 scope: locations.scope(place.line),
                 moment: moment(entry, place, end, sources),
                 has_memory: order == Order::Here,
             });
-            let seat = match order {
+            let point = match order {
                 Order::Elsewhere => before.or(own),
                 Order::Here | Order::Mixed => own.or(before),
             };
-            seats.add(seat.unwrap_or(Seat::NOWHERE), position as u32);
-            before = seat;
+            points.add(point.unwrap_or(Point::NOWHERE), position as u32);
+            before = point;
         }
     }
-    seats.add(Seat::NOWHERE, code.len() as u32);
-    seats.finish(code, &sources.moments)
+    points.add(Point::NOWHERE, code.len() as u32);
+    points.finish(code, &sources.moments)
 }
 
 /// The moment of an instruction whose way on comes from `end`.
@@ -258,9 +135,9 @@ fn orders(code: &Linear, block: usize) -> Vec<Order> {
     orders.collect()
 }
 
-/// What decides what is seen from an instruction.
+/// What decides what is seen from an instruction: a point of the program as the source has it.
 #[derive(Clone, Copy)]
-struct Seat {
+struct Point {
     /// By number in the front end's table.
     scope: u32,
     moment: u32,
@@ -268,16 +145,16 @@ struct Seat {
     has_memory: bool,
 }
 
-impl Seat {
-    const NOWHERE: Seat = Seat {
+impl Point {
+    const NOWHERE: Point = Point {
         scope: 0,
         moment: NO_MOMENT,
         has_memory: false,
     };
 }
 
-/// The seats of a function's instructions, gathered to what does not change for long.
-struct Seats<'a> {
+/// The points of a function's instructions, gathered to what does not change for long.
+struct Points<'a> {
     variables: &'a Variables,
     /// The scopes around the last instruction, the outermost first, and since when.
     open: Vec<(u32, u32)>,
@@ -325,7 +202,7 @@ impl Stretch {
     }
 }
 
-impl<'a> Seats<'a> {
+impl<'a> Points<'a> {
     fn new(variables: &'a Variables) -> Self {
         Self {
             variables,
@@ -339,31 +216,31 @@ impl<'a> Seats<'a> {
     }
 
     /// The next instruction, or the end.
-    fn add(&mut self, seat: Seat, position: u32) {
-        self.enter(seat.scope, position);
-        if seat.moment != self.moment {
-            let goes_on = self.moment != NO_MOMENT && self.moment < seat.moment;
-            self.moment = seat.moment;
+    fn add(&mut self, point: Point, position: u32) {
+        self.enter(point.scope, position);
+        if point.moment != self.moment {
+            let goes_on = self.moment != NO_MOMENT && self.moment < point.moment;
+            self.moment = point.moment;
             if let Some(stretch) = self
                 .stretches
                 .last_mut()
                 .filter(|stretch| stretch.end == u32::MAX)
             {
-                match goes_on && seat.moment != NO_MOMENT {
-                    true => stretch.moments.push((seat.moment, position)),
+                match goes_on && point.moment != NO_MOMENT {
+                    true => stretch.moments.push((point.moment, position)),
                     false => stretch.end = position,
                 }
             }
-            if seat.moment != NO_MOMENT && !goes_on {
+            if point.moment != NO_MOMENT && !goes_on {
                 self.stretches.push(Stretch {
-                    moments: vec![(seat.moment, position)],
+                    moments: vec![(point.moment, position)],
                     end: u32::MAX,
                 });
             }
         }
-        if seat.has_memory != self.has_memory {
-            self.has_memory = seat.has_memory;
-            match seat.has_memory {
+        if point.has_memory != self.has_memory {
+            self.has_memory = point.has_memory;
+            match point.has_memory {
                 true => self.memory.push(position..u32::MAX),
                 false => {
                     if let Some(last) = self.memory.last_mut() {
@@ -447,13 +324,13 @@ impl<'a> Seats<'a> {
         moments: &Moments,
     ) -> Vec<(Range<u32>, Part)> {
         let mut pieces = Vec::new();
-        for cell in moments.cells_of(variable) {
-            for (of_moments, assigned) in moments.runs_of(cell) {
+        for fragment in moments.fragments_of(variable) {
+            for (of_moments, assigned) in moments.runs_of(fragment) {
                 let Some(place) = place(code, assigned) else {
                     continue;
                 };
                 let is_memory = matches!(place, PartPlace::Memory(..));
-                let (offset, bytes) = (cell.offset, cell.bytes);
+                let (offset, bytes) = (fragment.offset, fragment.bytes);
                 let part = Part {
                     offset,
                     bytes,

@@ -76,7 +76,6 @@ impl Session {
             let seen = data::seen(look).filter_map(|(frame, variable)| {
                 Some(VariableView {
                     name: variable.name.clone(),
-                    is_parameter: variable.is_parameter,
                     frame,
                     datum: data::datum(look, variable, lane)?,
                 })

@@ -391,8 +391,8 @@ impl Session {
         behind.map_or(index, |line| line.address / WORD)
     }
 
-    /// Whether a file of the source has this name, or, if none has, ends with it. Without a name it is any of those whose
-    /// names are not absolute: other packages have those; or just any if there are only those.
+    /// Whether a file of the source has this name, or, if none has, ends with it. Without a name it is any of those
+    /// whose names are not absolute, since other packages have those; or just any if there are only those.
     fn is_in(&self, number: u32, wanted: Option<&str>) -> bool {
         let files = &self.loaded.image.files;
         let is_own = |name: &str| !name.starts_with(['/', '<']);

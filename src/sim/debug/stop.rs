@@ -34,11 +34,12 @@ impl Thread {
 pub enum Place {
     /// A code address in bytes.
     Address(u32),
-    /// The first instruction of a function.
+    /// The first instructions of the functions that the source calls so, behind what puts parameters into place, also
+    /// where they were inlined; or the first instruction of the one with this symbol.
     Function(String),
-    /// The first instructions of a line.
+    /// The first instructions of a line, or of what is inlined at it.
     Line {
-        /// The end of the file's name; any file without one.
+        /// The file's name or the end of it; without one, any file whose name is not absolute.
         file: Option<String>,
         /// From 1.
         line: u32,

@@ -87,8 +87,8 @@ impl Cache {
         whole.then(|| fs::read(&path).ok())?
     }
 
-    /// The result, if it was made from the same.
-    pub fn get(&self, inputs: &Inputs) -> Option<Compiled> {
+    /// The result, if it was made from the same; names of its sources begin in a folder.
+    pub fn get(&self, inputs: &Inputs, source_folder: &Path) -> Option<Compiled> {
         let kept: Kept = serde_json::from_slice(&self.read("kernels.json")?).ok()?;
         (kept.inputs == *inputs).then_some(())?;
         Some(Compiled {
@@ -96,8 +96,7 @@ impl Cache {
             clif: String::from_utf8(self.read("kernels.clif")?).ok()?,
             description: kept.description,
             is_fresh: true,
-            // The caller knows it.
-            source_folder: PathBuf::new(),
+            source_folder: source_folder.into(),
         })
     }
 

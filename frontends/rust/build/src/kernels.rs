@@ -201,8 +201,7 @@ impl Kernels {
         let cache = Cache::new(&target.join(format!("kernels-{}-{variant}", package.name)));
         // Whoever compiles the same crate at the same time waits, and finds the result.
         let _lock = cache.lock()?;
-        if let Some(mut compiled) = cache.get(&inputs) {
-            compiled.source_folder = package.workspace;
+        if let Some(compiled) = cache.get(&inputs, &package.workspace) {
             return Ok(compiled);
         }
         let program = link(&texts, &contents, &package.workspace)?;

@@ -36,14 +36,15 @@ impl Writer<'_> {
         if levels == 0 || self.left.get() == 0 {
             return "…".to_owned();
         }
-        let text = match type_of(self.look, datum.ty) {
+        match type_of(self.look, datum.ty) {
             Some(ty) if !datum.is_unknown() => self.known(datum, ty, levels),
-            _ => UNKNOWN.to_owned(),
-        };
-        // What is made of others has been counted with them.
-        if !text.ends_with(['}', ')', ']']) {
-            self.left.set(self.left.get().saturating_sub(text.len()));
+            _ => self.counted(UNKNOWN.to_owned()),
         }
+    }
+
+    /// What is made of nothing else counts.
+    fn counted(&self, text: String) -> String {
+        self.left.set(self.left.get().saturating_sub(text.len()));
         text
     }
 
@@ -64,7 +65,7 @@ impl Writer<'_> {
                 self.elements(parts, *count, levels)
             }
             TypeKind::Pointer(_) => self.pointer(datum, &ty.name, levels),
-            _ => self.scalar(datum, ty),
+            _ => self.counted(self.scalar(datum, ty)),
         }
     }
 
@@ -117,8 +118,8 @@ impl Writer<'_> {
         });
         let texts: Vec<String> = texts.collect();
         match (texts.is_empty(), is_tuple) {
-            (true, _) if name.is_empty() => "()".to_owned(),
-            (true, _) => name.to_owned(),
+            (true, _) if name.is_empty() => self.counted("()".to_owned()),
+            (true, _) => self.counted(name.to_owned()),
             (false, true) if name.is_empty() && texts.len() == 1 => format!("({},)", texts[0]),
             (false, true) => format!("{name}({})", texts.join(", ")),
             (false, false) => format!("{name} {{ {} }}", texts.join(", "))
@@ -135,10 +136,10 @@ impl Writer<'_> {
         if pointee_name(name) == Some("str") {
             let bytes = self.look.memory(first, count.min(TEXT) as usize, self.lane);
             let rest = if count > TEXT { "…" } else { "" };
-            return match bytes {
+            return self.counted(match bytes {
                 Some(bytes) => format!("{:?}{rest}", String::from_utf8_lossy(&bytes)),
                 None => UNKNOWN.to_owned(),
-            };
+            });
         }
         let parts = datum.parts(self.look, ELEMENTS, self.lane);
         if parts.is_empty() && count > 0 {
@@ -169,7 +170,7 @@ impl Writer<'_> {
             let mark = mark(name);
             return format!("{mark}{}", self.datum(&pointee, levels - 1));
         }
-        format!("{bits:#x}")
+        self.counted(format!("{bits:#x}"))
     }
 }
 
