@@ -1,6 +1,9 @@
 //! Places in the source: numbers of a front end's table in faults, remarks, errors and line tables; calls in faults;
 //! debug information.
 
+#[path = "common/dwarf.rs"]
+mod dwarf;
+
 use cranelift_codegen::ir::{Function, SourceLoc};
 use cranelift_thisgpu::SourceFile;
 use cranelift_thisgpu::asm;
@@ -10,7 +13,7 @@ use cranelift_thisgpu::locations::Locations;
 use cranelift_thisgpu::object::{Linker, Object};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{Fault, SimConfig};
-use object::{Object as _, ObjectSection as _};
+use object::Object as _;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -257,13 +260,7 @@ block0(v0: i64):
 
 /// What `addr2line` finds at an address of a file: function, file, line, column.
 fn addr2line(bytes: &[u8], address: u64) -> Option<(String, String, u32, u32)> {
-    let file = object::File::parse(bytes).unwrap();
-    let dwarf = gimli::Dwarf::load(|id| -> Result<_, gimli::Error> {
-        let section = file.section_by_name(id.name());
-        let data = section.map_or(&[][..], |section| section.data().unwrap());
-        Ok(gimli::EndianSlice::new(data, gimli::LittleEndian))
-    });
-    let context = addr2line::Context::from_dwarf(dwarf.unwrap()).unwrap();
+    let context = addr2line::Context::from_dwarf(dwarf::load(bytes)).unwrap();
     let mut frames = context.find_frames(address).skip_all_loads().unwrap();
     let frame = frames.next().unwrap()?;
     let location = frame.location?;

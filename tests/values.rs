@@ -1,6 +1,9 @@
 //! Where values of the source are, as objects say it: in the section of our own, in DWARF, and for a front end's
 //! variables.
 
+#[path = "common/dwarf.rs"]
+mod dwarf;
+
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::{
     RelSourceLoc, Value, ValueLabel, ValueLabelAssignments, ValueLabelStart,
@@ -165,16 +168,8 @@ fn dwarf_says_the_same() {
 fn compare_with_dwarf(object: &Object) {
     let bytes = object.write_linked().unwrap();
     let start = object.code_addresses()[0];
-    let file = object::File::parse(&*bytes).unwrap();
-    use object::{Object as _, ObjectSection};
-    let dwarf = gimli::Dwarf::load(|id| -> Result<_, gimli::Error> {
-        let section = file.section_by_name(id.name());
-        let data = section.map_or(&[][..], |section| section.data().unwrap());
-        Ok(EndianSlice::new(data, LittleEndian))
-    })
-    .unwrap();
-    let header = dwarf.units().next().unwrap().unwrap();
-    let unit = dwarf.unit(header).unwrap();
+    let dwarf = dwarf::load(&bytes);
+    let unit = dwarf.unit(dwarf.units().next().unwrap().unwrap()).unwrap();
     let mut said: BTreeMap<String, Vec<(u64, u64, Option<u64>)>> = BTreeMap::new();
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs().unwrap() {
@@ -182,15 +177,10 @@ fn compare_with_dwarf(object: &Object) {
             continue;
         }
         let name = entry.attr_value(gimli::DW_AT_name).unwrap();
-        let name = dwarf
-            .attr_string(&unit, name)
-            .unwrap()
-            .to_string()
-            .unwrap()
-            .to_owned();
+        let name = dwarf.attr_string(&unit, name).unwrap().to_string_lossy();
         let location = entry.attr_value(gimli::DW_AT_location).unwrap();
         let mut ranges = dwarf.attr_locations(&unit, location).unwrap().unwrap();
-        let list = said.entry(name).or_default();
+        let list = said.entry(name.into_owned()).or_default();
         while let Some(range) = ranges.next().unwrap() {
             let value = evaluated(range.data, unit.encoding());
             list.push((range.range.begin - start, range.range.end - start, value));

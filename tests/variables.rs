@@ -1,5 +1,8 @@
 //! Variables of a front end: what is assigned where, what a debugger shows of it, and what DWARF says.
 
+#[path = "common/dwarf.rs"]
+mod dwarf;
+
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::{Block, Function, Inst, StackSlot, Value};
 use cranelift_thisgpu::compile::{Compiler, SourceFile};
@@ -461,14 +464,7 @@ fn dwarf_says_the_same() {
         let code = compiled(&source(), settings, true);
         let object = code.object();
         let (bytes, start) = (object.write_linked().unwrap(), object.code_addresses()[0]);
-        let file = object::File::parse(&*bytes).unwrap();
-        use object::{Object as _, ObjectSection};
-        let dwarf = gimli::Dwarf::load(|id| -> Result<_, gimli::Error> {
-            let section = file.section_by_name(id.name());
-            let data = section.map_or(&[][..], |section| section.data().unwrap());
-            Ok(EndianSlice::new(data, LittleEndian))
-        })
-        .unwrap();
+        let dwarf = dwarf::load(&bytes);
         let unit = dwarf.unit(dwarf.units().next().unwrap().unwrap()).unwrap();
         let mut tags = BTreeMap::new();
         let mut variables: Vec<(String, List<'_>)> = Vec::new();
@@ -486,12 +482,7 @@ fn dwarf_says_the_same() {
                 continue;
             };
             let name = entry.attr_value(gimli::DW_AT_name).unwrap();
-            let name = dwarf
-                .attr_string(&unit, name)
-                .unwrap()
-                .to_string()
-                .unwrap()
-                .to_owned();
+            let name = dwarf.attr_string(&unit, name).unwrap().to_string_lossy();
             let mut ranges = dwarf.attr_locations(&unit, location).unwrap().unwrap();
             let mut list = Vec::new();
             while let Some(range) = ranges.next().unwrap() {
@@ -500,7 +491,7 @@ fn dwarf_says_the_same() {
                     range.data,
                 ));
             }
-            variables.push((name, list));
+            variables.push((name.into_owned(), list));
         }
         for tag in [
             "DW_TAG_inlined_subroutine",

@@ -11,8 +11,11 @@ mod dap;
 mod debugger;
 mod operand;
 mod prompt;
+mod sources;
+mod text;
 
-pub use debugger::{Debugger, Output, Sources};
+pub use debugger::{Debugger, Output};
+pub use sources::Sources;
 
 use anyhow::{Context, Result};
 use clap::Args;

@@ -7,6 +7,8 @@
 mod common;
 #[path = "random/expressions.rs"]
 mod expressions;
+#[path = "common/host.rs"]
+mod host;
 #[path = "random/rng.rs"]
 mod rng;
 #[path = "random/snippets.rs"]
@@ -18,7 +20,6 @@ use common::Level;
 use cranelift_thisgpu::{Device, DeviceError, FaultKind, Grid, KernelOptions, Options, SimConfig};
 use rng::Rng;
 use source::INPUTS;
-use std::process::Command;
 use thisgpu_llvm::flags::DebugInfo;
 use thisgpu_llvm::panics::Reason;
 use thisgpu_llvm::{Kernel, Program, translate};
@@ -59,33 +60,7 @@ fn compare(seed: u64, count: usize, level: Level) -> Vec<String> {
 }
 
 fn on_host(source: &std::path::Path, count: usize) -> Vec<Results> {
-    let program = source.with_extension("exe");
-    let mut command = Command::new("rustc");
-    command.args([
-        "--edition",
-        "2024",
-        "-Awarnings",
-        "-Copt-level=0",
-        "-Coverflow-checks=off",
-        "-Cdebug-assertions=off",
-    ]);
-    let output = command
-        .arg(source)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .unwrap();
-    let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {messages}", source.display());
-    let mut child = Command::new("timeout");
-    let output = child.arg("20").arg(&program).output().unwrap();
-    let status = output.status;
-    assert!(
-        status.success(),
-        "{}: the host's run: {status}",
-        source.display()
-    );
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = host::printed(source, &["-Copt-level=0", "-Cdebug-assertions=off"]);
     let results: Results = text.lines().map(|line| line.parse().ok()).collect();
     assert_eq!(results.len(), count * CASES);
     results.chunks(CASES).map(<[_]>::to_vec).collect()

@@ -5,6 +5,8 @@
 //! `RANDOM_FUNCTIONS=N` and `RANDOM_SEED=S` are for the ignored test (2,000 functions).
 
 mod common;
+#[path = "common/host.rs"]
+mod host;
 #[path = "random/rng.rs"]
 mod rng;
 #[path = "variables/source.rs"]
@@ -14,7 +16,6 @@ use common::Level;
 use cranelift_thisgpu::sim::debug::{Breakpoint, Path, Place, Session, Stop, Thread};
 use cranelift_thisgpu::{Device, Grid, KernelOptions, Options, SimConfig};
 use rng::Rng;
-use std::process::Command;
 use thisgpu_llvm::flags::DebugInfo;
 use thisgpu_llvm::{Kernel, translate};
 
@@ -37,24 +38,7 @@ struct Count {
 
 /// The marks of each function and input on the host.
 fn on_host(source: &std::path::Path) -> Vec<Vec<Mark>> {
-    let program = source.with_extension("exe");
-    let mut command = Command::new("rustc");
-    command.args(["--edition", "2024", "-Awarnings", "-Coverflow-checks=off"]);
-    let output = command
-        .arg(source)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .unwrap();
-    let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {messages}", source.display());
-    let output = Command::new("timeout")
-        .arg("20")
-        .arg(&program)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", source.display());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = host::printed(source, &[]);
     let mut runs: Vec<Vec<Mark>> = Vec::new();
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap();

@@ -2,8 +2,8 @@
 
 use super::server::{Answer, Handle, LANES, Scope, Server};
 use crate::command;
-use crate::debugger::{name, shown};
 use crate::operand::{number, operand};
+use crate::text::{name, shown};
 use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread};
 use serde_json::{Value, json};
 

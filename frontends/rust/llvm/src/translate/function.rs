@@ -44,7 +44,7 @@ pub struct Body<'t, 'p, 'f> {
     /// Values that are addresses of stack slots, with the slot that begins there.
     pub slots: HashMap<Local, Option<StackSlot>>,
     /// What records say of variables, if somebody wants to know.
-    pub said: Vec<variables::Said>,
+    pub pending: Vec<variables::PendingAssignment>,
 }
 
 /// Functions and objects that a function names.
@@ -101,14 +101,14 @@ pub(super) fn translate<'p>(
         imports: Imports::default(),
         current: BlockId(0),
         slots: HashMap::new(),
-        said: Vec::new(),
+        pending: Vec::new(),
     };
     body.blocks(place);
     let callees = std::mem::take(&mut body.callees);
-    let said = std::mem::take(&mut body.said);
+    let pending = std::mem::take(&mut body.pending);
     body.builder.seal_all_blocks();
     if let Some(variables) = &mut translator.variables {
-        variables.assign(translator.program, module, name, said);
+        variables.assign(translator.program, module, name, pending);
     }
     place_traps(&mut func);
     (func, callees)
