@@ -88,10 +88,14 @@ pub enum Error {
         given: usize,
     },
     /// A kernel panicked.
-    #[error("{}", panicked(what, fault))]
+    #[error("{}", panicked(what, message.as_deref(), *heap, fault))]
     Panic {
         /// What kind of panic.
         what: &'static str,
+        /// What it said, if messages are written down.
+        message: Option<Box<Message>>,
+        /// Where an allocation found no room.
+        heap: Option<Heap>,
         /// Where: the line is the panic's own.
         fault: Box<Fault>,
         /// What was counted until then.
@@ -103,6 +107,32 @@ pub enum Error {
     /// The device's errors, faults among them.
     #[error(transparent)]
     Device(DeviceError),
+}
+
+/// How full the heap of a launch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heap {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Those that are or were in use.
+    pub taken: u64,
+}
+
+/// The message of a panic, and where it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The source file, as rustc names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// The block of the thread that panicked first.
+    pub block: [u32; 3],
+    /// That thread in its block.
+    pub thread: [u32; 3],
+    /// What it said, without the place.
+    pub text: String,
 }
 
 /// How an argument differs from what the parameter takes.
@@ -162,6 +192,8 @@ impl From<DeviceError> for Error {
                 {
                     Error::Panic {
                         what,
+                        message: None,
+                        heap: None,
                         fault,
                         report,
                     }
@@ -173,27 +205,44 @@ impl From<DeviceError> for Error {
     }
 }
 
-fn panicked(what: &str, fault: &Fault) -> String {
+/// The place is that of the fault, which knows the calls that were inlined; another thread may have written the message.
+fn panicked(what: &str, message: Option<&Message>, heap: Option<Heap>, fault: &Fault) -> String {
     let place = &fault.place;
-    let source = place
-        .source
-        .as_ref()
-        .map_or(String::new(), |source| format!(" at {source}"));
-    let why = what
-        .strip_prefix("panicked")
-        .unwrap_or(what)
-        .trim_start_matches(": ");
-    let why = if why.is_empty() {
-        String::new()
-    } else {
-        format!(": {why}")
+    let (mut block, mut thread) = (place.block, place.thread);
+    let mut source = place.source.as_ref().map(ToString::to_string);
+    let why = match message {
+        Some(message) => {
+            if (message.block, message.thread) != (block, thread) {
+                (block, thread) = (message.block, message.thread);
+                source = Some(format!(
+                    "{}:{}:{}",
+                    message.file, message.line, message.column
+                ));
+            }
+            &message.text
+        }
+        None => what
+            .strip_prefix("panicked")
+            .unwrap_or(what)
+            .trim_start_matches(": "),
     };
+    let source = source.map_or(String::new(), |source| format!(" at {source}"));
+    let mut why = match why {
+        "" => String::new(),
+        why => format!(": {why}"),
+    };
+    if let Some(Heap { bytes, taken }) = heap {
+        let left = bytes.saturating_sub(taken);
+        why += &format!(
+            " ({left} of {bytes} bytes have not been in use; `Launch::heap` gives a launch more)"
+        );
+    }
     let triple = |[x, y, z]: [u32; 3]| format!("({x},{y},{z})");
     format!(
         "kernel `{}` panicked{source}{why}; block {}, thread {}",
         place.kernel,
-        triple(place.block),
-        triple(place.thread)
+        triple(block),
+        triple(thread)
     )
 }
 

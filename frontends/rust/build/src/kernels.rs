@@ -4,13 +4,13 @@ use crate::cache::{Cache, Inputs};
 use crate::cargo::{Settings, Text};
 use crate::compiled::{Compiled, Description};
 use crate::error::Error;
-use crate::{descriptor, generate, toolchain};
+use crate::{descriptor, generate, library, toolchain};
 use cranelift_thisgpu::{KernelOptions, Options};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thisgpu_llvm::flags::{Checks, Compilation, DebugInfo, OptLevel, flags};
-use thisgpu_llvm::{Kernel, Module, Program};
+use thisgpu_llvm::{Kernel, Module, Panics, Program};
 
 /// A crate of kernels, and how it is compiled.
 ///
@@ -39,6 +39,7 @@ pub struct Kernels {
     target_dir: Option<PathBuf>,
     level: OptLevel,
     checks: Checks,
+    panics: Panics,
     options: Options,
     settings: Settings,
 }
@@ -57,6 +58,7 @@ impl Kernels {
             target_dir: None,
             level: OptLevel::default(),
             checks: Checks::default(),
+            panics: Panics::Message,
             options: Options::default(),
             settings: Settings::default(),
         }
@@ -89,6 +91,16 @@ impl Kernels {
     /// Lets arithmetic that overflows panic.
     pub fn overflow_checks(mut self, on: bool) -> Self {
         self.checks.overflow = on;
+        self
+    }
+
+    /// Whether a panic writes its message down, as it does unless told otherwise. Without, it is a single instruction
+    /// that says where and of which kind it was, and a kernel needs no registers and no stack to format it.
+    pub fn panic_messages(mut self, on: bool) -> Self {
+        self.panics = match on {
+            true => Panics::Message,
+            false => Panics::Trap,
+        };
         self
     }
 
@@ -191,10 +203,11 @@ impl Kernels {
         let optimised = Compilation::Optimised(self.level);
         let texts = build(optimised, target.join(format!("opt-{variant}")))?;
         let options = format!(
-            "{}\n{}\n{}\n{:?}",
+            "{}\n{}\n{}\n{:?}\n{:?}",
             identity(),
             toolchain.verbose,
             flags(optimised, self.checks, debug).join("\n"),
+            self.panics,
             self.options
         );
         let (inputs, contents) = Inputs::read(&texts, options)?;
@@ -220,6 +233,12 @@ impl Kernels {
             let reference = link(&texts, &contents, &package.workspace)?;
             thisgpu_llvm::convergence::check(&program, &reference).map_err(Error::Translation)?;
         }
+        let libraries = library::Libraries {
+            toolchain: &toolchain,
+            name: self.settings.toolchain.as_deref(),
+            target: &target,
+        };
+        let program = libraries.add_to(program, self.panics)?;
         let wanted: Vec<Kernel> = kernels
             .iter()
             .map(|kernel| Kernel {

@@ -2,19 +2,23 @@
 
 use crate::compiled::{Compiled, Description};
 use crate::descriptor::{Class, KernelDescription, Number, Parameter};
-use crate::error::{Error, Mismatch};
-use crate::output;
+use crate::error::{Error, Message, Mismatch};
+use crate::{output, runtime};
 use cranelift_thisgpu::driver::argument::Value;
 use cranelift_thisgpu::driver::{self, Pod};
 use cranelift_thisgpu::sim::debug::Session;
-use cranelift_thisgpu::{Buffer, Device, Grid, Report};
+use cranelift_thisgpu::{Buffer, Device, DeviceError, Grid, Report};
 use std::sync::{Arc, Mutex, PoisonError};
+use thisgpu_llvm::panics::Reason;
 
 /// A crate of kernels on a device.
 #[derive(Clone)]
 pub struct Module {
     module: driver::Module,
     description: Arc<Description>,
+    device: Device,
+    /// The memory of the launch that was started last.
+    heap: Arc<Mutex<Option<Buffer>>>,
 }
 
 /// A kernel of a [`Module`].
@@ -31,6 +35,7 @@ pub struct Launch<'a> {
     kernel: &'a Kernel,
     grid: Grid,
     shared: u32,
+    heap: u64,
     given: Vec<Passed>,
 }
 
@@ -104,6 +109,8 @@ impl Compiled {
         Ok(Module {
             module: device.load_elf(&self.object)?,
             description: Arc::new(self.description.clone()),
+            device: device.clone(),
+            heap: Arc::default(),
         })
     }
 }
@@ -135,6 +142,36 @@ impl Module {
         output::read(&self.module, &self.description.formats)
     }
 
+    /// The message of a panic that no launch has shown: that of a debugger.
+    ///
+    /// # Errors
+    /// Memory that cannot be read.
+    pub fn panic_message(&self) -> Result<Option<Message>, Error> {
+        runtime::message(&self.module)
+    }
+
+    /// What the device says, with what a panic has said, and how full the heap was where it had no room.
+    fn explained(&self, error: DeviceError) -> Error {
+        let mut error = Error::from(error);
+        if let Error::Panic {
+            what,
+            message,
+            heap,
+            ..
+        } = &mut error
+        {
+            // Memory that cannot be read has been said to be a fault before.
+            *message = runtime::take_message(&self.module)
+                .ok()
+                .flatten()
+                .map(Box::new);
+            if *what == Reason::Memory.meaning() {
+                *heap = runtime::heap(&self.module);
+            }
+        }
+        error
+    }
+
     /// What is known of its kernels.
     pub fn description(&self) -> &Description {
         &self.description
@@ -163,6 +200,7 @@ impl Kernel {
             kernel: self,
             grid,
             shared: 0,
+            heap: runtime::HEAP_BYTES,
             given: Vec::new(),
         }
     }
@@ -191,6 +229,13 @@ impl Launch<'_> {
         self
     }
 
+    /// Bytes that its threads can allocate together, if its kernels allocate and bring no allocator of their own: 16 MiB
+    /// unless said otherwise. They are freed with the launch.
+    pub fn heap(mut self, bytes: u64) -> Self {
+        self.heap = bytes;
+        self
+    }
+
     /// Runs it to its end; what it printed goes to standard output.
     ///
     /// # Errors
@@ -203,7 +248,11 @@ impl Launch<'_> {
 
     /// Runs it to its end, and gives what it printed.
     pub fn run_with_output(self) -> (Result<Report, Error>, String) {
-        let values = match self.values() {
+        let ready = self.values().and_then(|values| {
+            self.give_heap()?;
+            Ok(values)
+        });
+        let values = match ready {
             Ok(values) => values,
             Err(error) => return (Err(error), String::new()),
         };
@@ -219,10 +268,18 @@ impl Launch<'_> {
             .args(&arguments)
             .run();
         let module = &self.kernel.module;
+        let outcome = outcome.map_err(|error| module.explained(error));
         match output::take(&module.module, &module.description.formats) {
-            Ok(text) => (outcome.map_err(Error::from), text),
-            Err(error) => (outcome.map_err(Error::from).and(Err(error)), String::new()),
+            Ok(text) => (outcome, text),
+            Err(error) => (outcome.and(Err(error)), String::new()),
         }
+    }
+
+    fn give_heap(&self) -> Result<(), Error> {
+        let module = &self.kernel.module;
+        let memory = runtime::give_heap(&module.device, &module.module, self.heap)?;
+        *module.heap.lock().unwrap_or_else(PoisonError::into_inner) = memory;
+        Ok(())
     }
 
     /// Stands before the first instruction and goes on when it is told to, for a debugger.
@@ -231,6 +288,7 @@ impl Launch<'_> {
     /// Arguments that do not match the parameters, an impossible launch, a device without a debugger.
     pub fn debug(self) -> Result<Session, Error> {
         let values = self.values()?;
+        self.give_heap()?;
         let arguments: Vec<&dyn driver::Argument> = values
             .iter()
             .map(|value| value as &dyn driver::Argument)
@@ -363,6 +421,8 @@ impl Embedded {
         let module = Module {
             module: device.load_elf(self.object)?,
             description: Arc::new(description),
+            device: device.clone(),
+            heap: Arc::default(),
         };
         loaded.insert(0, (device.identity(), module.clone()));
         loaded.truncate(REMEMBERED);

@@ -25,12 +25,14 @@ mod error;
 mod generate;
 mod kernels;
 mod launch;
+mod library;
 mod output;
+mod runtime;
 mod toolchain;
 
 pub use compiled::{Compiled, Description};
 pub use descriptor::{Class, KernelDescription, Number, Parameter};
-pub use error::{Error, Mismatch};
+pub use error::{Error, Heap, Message, Mismatch};
 pub use kernels::Kernels;
 pub use launch::{Argument, Embedded, Kernel, Launch, Module, Passed};
 pub use thisgpu_llvm::flags::OptLevel;

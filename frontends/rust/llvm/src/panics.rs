@@ -1,8 +1,9 @@
 //! Panics: which functions are one, and where they say that it was.
 //!
 //! On the device a panic ends the launch with a trap. The trap stands at the place of the panic, so that the fault
-//! names the file, line and column that the host's message would; its code says what kind of panic it was. Nothing is
-//! formatted.
+//! names the file, line and column that the host's message would; its code says what kind of panic it was. If the
+//! program's library writes messages down ([`Panics::Message`](crate::Panics)), the panic's function is called in front
+//! of the trap. Functions that never return on the host return here to the trap of who called them.
 
 use crate::data;
 use crate::error::Place;
@@ -50,6 +51,8 @@ reasons! {
     Unreachable = 7: "code was reached that cannot be reached without undefined behaviour",
     /// A function for features of the host's processor.
     HostFeatures = 8: "a function was called that is compiled for features of the host's processor",
+    /// An allocation that found no room.
+    Memory = 9: "panicked: an allocation found no room",
 }
 
 impl Reason {
@@ -67,7 +70,7 @@ impl Reason {
     /// Whether the program panicked, as it would on the host.
     pub fn is_panic(self) -> bool {
         use Reason::*;
-        matches!(self, Panic | Bounds | Unwrap | Arithmetic)
+        matches!(self, Panic | Bounds | Unwrap | Arithmetic | Memory)
     }
 }
 
@@ -92,6 +95,12 @@ pub fn reason(function: &Function) -> Reason {
         "split_at",
     ]) {
         Reason::Bounds
+    } else if has(&[
+        "handle_alloc_error",
+        "alloc_error_handler",
+        "7raw_vec12handle_error",
+    ]) {
+        Reason::Memory
     } else if has(&["unwrap_failed", "expect_failed"]) {
         Reason::Unwrap
     } else if has(&["panick", "panic"]) {

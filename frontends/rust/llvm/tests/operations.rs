@@ -404,7 +404,7 @@ fn what_is_refused_names_the_line_and_says_why() {
             "`va_arg` is not supported",
         ),
         (
-            "invoke void @missing() to label %start unwind label %start, !dbg !3",
+            "%a = landingpad { ptr, i32 } cleanup, !dbg !3",
             "panic=abort",
         ),
         (
@@ -433,4 +433,195 @@ fn what_is_refused_names_the_line_and_says_why() {
 fn a_value_of_another_type_is_an_error_and_no_panic() {
     let errors = compiled("define void @k(i64 %x) {\nstart:\n  %a = add i8 %x, 1\n  ret void\n}\n");
     assert!(errors.unwrap_err()[0].to_string().contains("used as"));
+}
+
+/// A product of 128 bits by 128, of which rustc's division by a constant takes the upper half.
+#[test]
+fn products_of_256_bits_are_whole() {
+    let body = "%a = zext i64 %x to i128\n%b = shl i128 %a, 63\n%c = or i128 %b, 12345\n%w = zext i128 %c to i256\n%m = \
+                mul nuw i256 %w, 76624777043294442917917351357515459181\n%n = add i256 %m, %w\n%s = lshr i256 %n, \
+                SHIFT\n%t = trunc i256 %s to i128\n%h = lshr i128 %t, 64\n%i = xor i128 %h, %t\n%r = trunc i128 %i to i64";
+    // 64 digits of 32 bits each are enough to see every carry.
+    let product = |x: u128, y: u128| {
+        let digits = |value: u128| {
+            (0..8).map(move |at| {
+                if at < 4 {
+                    (value >> (32 * at)) as u32
+                } else {
+                    0
+                }
+            })
+        };
+        let mut all = [0u64; 9];
+        for (i, a) in digits(x).enumerate() {
+            let mut carry = 0u64;
+            for (j, b) in digits(y).take(8 - i).enumerate() {
+                let sum = all[i + j] + u64::from(a) * u64::from(b) + carry;
+                (all[i + j], carry) = (sum & 0xffff_ffff, sum >> 32);
+            }
+        }
+        all
+    };
+    for x in [
+        0,
+        1,
+        3,
+        u64::MAX,
+        0x8000_0000_0000_0001,
+        0x1234_5678_9abc_def0,
+    ] {
+        let c = (u128::from(x) << 63) | 12345;
+        let mut all = product(c, 76_624_777_043_294_442_917_917_351_357_515_459_181);
+        let mut carry = 0;
+        for (at, digit) in all.iter_mut().enumerate().take(8) {
+            let own = if at < 4 { (c >> (32 * at)) as u32 } else { 0 };
+            let sum = *digit + u64::from(own) + carry;
+            (*digit, carry) = (sum & 0xffff_ffff, sum >> 32);
+        }
+        for shift in [0, 1, 64, 127, 128, 179, 255] {
+            let bit = |at: usize| {
+                let at = at + shift;
+                at < 256 && all[at / 32] >> (at % 32) & 1 == 1
+            };
+            let low = (0..128).fold(0u128, |sum, at| sum | u128::from(bit(at)) << at);
+            let expected = ((low >> 64) ^ low) as u64;
+            let body = body.replace("SHIFT", &shift.to_string());
+            assert_eq!(run("", &body, x), expected, "{x:#x} >> {shift}");
+        }
+    }
+}
+
+/// Assembly that crates have for x86-64, and its intrinsics.
+#[test]
+fn what_is_written_for_the_hosts_processor_has_its_meaning() {
+    let flags = "~{dirflag},~{fpsr},~{flags}";
+    let cases: &[(&str, &str, fn(u64) -> u64)] = &[
+        (
+            "",
+            "%f = uitofp i64 %x to double\n%s = call double asm inteldialect \"sqrtsd ${0:x}, ${0:x}\", \
+             \"=&x,0,FLAGS\"(double %f)\n%r = bitcast double %s to i64",
+            |x| (x as f64).sqrt().to_bits(),
+        ),
+        (
+            "",
+            "%o = or i64 %x, 65536\n%d = call { i64, i64 } asm inteldialect \"div ${2:q}\", \
+             \"=&{dx},=&{ax},r,0,1,FLAGS\"(i64 %o, i64 65535, i64 %x)\n%a = extractvalue { i64, i64 } %d, 0\n%b = \
+             extractvalue { i64, i64 } %d, 1\n%c = mul i64 %b, 31\n%r = xor i64 %a, %c",
+            |x| {
+                let (whole, by) = (u128::from(x) | 65535 << 64, u128::from(x | 65536));
+                (whole % by) as u64 ^ ((whole / by) as u64).wrapping_mul(31)
+            },
+        ),
+        (
+            "",
+            "%c = trunc i64 %x to i8\n%r = call i64 asm inteldialect \"test ${1}, ${1}\\0Acmovnz ${0:q}, ${3:q}\", \
+             \"=r,q,0,r,FLAGS\"(i8 %c, i64 7, i64 %x)",
+            |x| if x as u8 != 0 { x } else { 7 },
+        ),
+        (
+            "",
+            "%d = call { i64, i16 } asm inteldialect \"xor ${0:q}, ${3:q}\\0Acmovz ${1:k}, ${5:k}\", \
+             \"=&r,=r,0,r,1,r,FLAGS\"(i64 %x, i64 256, i16 5, i16 9)\n%a = extractvalue { i64, i16 } %d, 1\n%r = zext \
+             i16 %a to i64",
+            |x| if x == 256 { 9 } else { 5 },
+        ),
+        (
+            "declare { i8, i64 } @llvm.x86.addcarry.64(i8, i64, i64)\ndeclare { i8, i64 } @llvm.x86.subborrow.64(i8, i64, \
+             i64)",
+            "%a = call { i8, i64 } @llvm.x86.addcarry.64(i8 2, i64 %x, i64 -1)\n%b = extractvalue { i8, i64 } %a, 0\n%c \
+             = extractvalue { i8, i64 } %a, 1\n%d = call { i8, i64 } @llvm.x86.subborrow.64(i8 %b, i64 %c, i64 256)\n%e = \
+             extractvalue { i8, i64 } %d, 0\n%f = extractvalue { i8, i64 } %d, 1\n%g = zext i8 %e to i64\n%h = shl i64 \
+             %g, 62\n%r = xor i64 %f, %h",
+            // Minus one and the carry are nothing, and the carry out is always there.
+            |x| {
+                let (part, first) = x.overflowing_sub(256);
+                let (whole, second) = part.overflowing_sub(1);
+                whole ^ u64::from(first || second) << 62
+            },
+        ),
+        (
+            "declare <2 x double> @llvm.x86.sse2.min.pd(<2 x double>, <2 x double>)\ndeclare <2 x double> \
+             @llvm.x86.sse2.cmp.pd(<2 x double>, <2 x double>, i8)",
+            "%f = bitcast i64 %x to double\n%v = insertelement <2 x double> zeroinitializer, double %f, i32 0\n%m = call \
+             <2 x double> @llvm.x86.sse2.min.pd(<2 x double> %v, <2 x double> splat (double 1.000000e+00))\n%k = call <2 x \
+             double> @llvm.x86.sse2.cmp.pd(<2 x double> %v, <2 x double> splat (double 1.000000e+00), i8 5)\n%a = \
+             extractelement <2 x double> %m, i32 0\n%b = extractelement <2 x double> %k, i32 0\n%c = bitcast double %a to \
+             i64\n%d = bitcast double %b to i64\n%e = and i64 %d, 255\n%r = xor i64 %c, %e",
+            |x| {
+                let x = f64::from_bits(x);
+                let least = if x < 1.0 { x } else { 1.0 };
+                least.to_bits() ^ if x < 1.0 { 0 } else { 255 }
+            },
+        ),
+    ];
+    for (declarations, body, expected) in cases {
+        let body = body.replace("FLAGS", flags);
+        for x in [
+            0,
+            1,
+            255,
+            256,
+            0x3fe0_0000_0000_0000,
+            u64::MAX,
+            0x8000_0000_0000_0000,
+            0x7ff8_0000_0000_0000,
+        ] {
+            assert_eq!(run(declarations, &body, x), expected(x), "{body} of {x:#x}");
+        }
+    }
+}
+
+/// A symbol that nobody defines is the library's, the library's own are those of the program, and panics say what.
+#[test]
+fn libraries_are_linked_behind_the_program() {
+    use thisgpu_llvm::Panics;
+    let program = format!(
+        "{HEADER}define void @k(i64 %x, ptr %out) {{\nstart:\n  %a = call i64 @_Rtwice(i64 %x)\n  store i64 %a, ptr %out, \
+         align 8\n  %b = icmp ugt i64 %x, 9\n  br i1 %b, label %bad, label %good\nbad:\n  call void @_Rfail(i64 %x) #0\n  \
+         unreachable\ngood:\n  ret void\n}}\ndefine i64 @_Rown(i64 %x) {{\n  ret i64 100\n}}\ndeclare i64 \
+         @_Rtwice(i64)\ndeclare void @_Rfail(i64) #0\n{FOOTER}"
+    );
+    let library = format!(
+        "{HEADER}@said = global i64 0\ndefine internal i64 @_Rown(i64 %x) {{\n  ret i64 1\n}}\ndefine internal i64 \
+         @_Rtwice(i64 %x) {{\n  %a = add i64 %x, %x\n  %b = call i64 @_Rown(i64 %a)\n  %c = add i64 %a, %b\n  ret i64 \
+         %c\n}}\ndefine internal void @_Rfail(i64 %x) #0 {{\n  store i64 %x, ptr @said\n  call void @__thisgpu_panicked() \
+         #0\n  unreachable\n}}\ndefine internal void @_Runused() {{\n  call void @nonsense()\n  ret void\n}}\ndeclare void \
+         @nonsense()\ndeclare void @__thisgpu_panicked() #0\n{FOOTER}"
+    );
+    let parsed = Module::parse("m", &program).unwrap();
+    for (panics, said) in [(Panics::Trap, None), (Panics::Message, Some(10))] {
+        let linked = Program::link(vec![parsed.clone()]).unwrap();
+        let wanted = linked.undefined(Panics::Message);
+        assert_eq!(wanted, ["_Rfail", "_Rtwice"]);
+        assert_eq!(linked.undefined(Panics::Trap), ["_Rtwice"]);
+        let module = Module::parse_part("library", &library, wanted.iter().copied()).unwrap();
+        assert!(!module.items.contains_key("_Runused"));
+        let linked = linked.with_library(module).with_panics(panics);
+        assert!(linked.undefined(panics).is_empty());
+        let kernel = Kernel {
+            name: "k".into(),
+            options: KernelOptions::default(),
+        };
+        let code = translate(&linked, &[kernel], &Options::default())
+            .unwrap()
+            .code;
+        let device = Device::simulator(SimConfig::default());
+        let out = device.zeros::<u64>(1).unwrap();
+        let module = device.load(&code).unwrap();
+        let launch = |x: u64| {
+            let kernel = module.kernel("k").unwrap();
+            kernel
+                .launch(Grid::new([1; 3], [1; 3]))
+                .args(&[&x, &out])
+                .run()
+        };
+        launch(4).unwrap();
+        assert_eq!(out.to_vec().unwrap(), [108]);
+        let fault = launch(10).unwrap_err().to_string();
+        assert!(fault.contains("trap"), "{fault}");
+        let written = module
+            .data("said")
+            .map(|said| said.read::<u64>().unwrap()[0]);
+        assert_eq!(written, said);
+    }
 }

@@ -511,3 +511,20 @@ pub struct Module {
     /// By symbol, what it is.
     pub items: HashMap<Arc<str>, Item>,
 }
+
+impl Module {
+    /// Who sees a symbol, and whether the module defines it.
+    pub(crate) fn linkage(&self, item: Item) -> (Linkage, bool) {
+        match item {
+            Item::Function(index) => {
+                let function = &self.functions[index];
+                (function.linkage, !function.is_declaration())
+            }
+            Item::Variable(index) => {
+                let variable = &self.variables[index];
+                (variable.linkage, variable.value.is_some())
+            }
+            Item::Alias(index) => (self.aliases[index].linkage, true),
+        }
+    }
+}

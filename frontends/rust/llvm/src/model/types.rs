@@ -82,6 +82,12 @@ impl Type {
             Type::Vector(lanes, lane) => of((*lanes).into(), lane),
             Type::Array(count, element) => of(*count, element),
             Type::Struct(of) => of.extent,
+            // Two of 128 bits.
+            Type::Int(256) => Extent {
+                depth: 0,
+                nodes: 1,
+                parts: 2,
+            },
             scalar => Extent {
                 depth: 0,
                 nodes: 1,

@@ -96,9 +96,10 @@ impl<'a> Names<'a> {
         Ok((left, Operand { ty, value }))
     }
 
-    /// One instruction, which is the whole text. What cannot be read is an unsupported operation, which is an error
-    /// only if something reaches it.
-    pub fn instruction(&mut self, text: &str) -> Instruction {
+    /// One instruction, which is the whole text; an `invoke` is two, the call and the jump to where it returns to: a
+    /// panic ends the launch, so that nothing goes to the block that it would unwind to. What cannot be read is an
+    /// unsupported operation, which is an error only if something reaches it.
+    pub fn instruction(&mut self, text: &str, into: &mut Vec<Instruction>) {
         let mut lexer = Lexer::new(text);
         let mut result = None;
         let mut ahead = lexer.clone();
@@ -112,12 +113,26 @@ impl<'a> Names<'a> {
             Ok(read) => read,
             Err(reason) => (Type::Void, Operation::Unsupported(reason)),
         };
-        Instruction {
+        let instruction = Instruction {
             result,
             ty,
             operation,
             location: location(text),
-        }
+        };
+        let returns_to = match instruction.operation {
+            Operation::Call(_) if lexer.eat_word("to") => Some(self.label(&mut lexer)),
+            _ => None,
+        };
+        into.push(instruction);
+        into.extend(returns_to.map(|block| Instruction {
+            result: None,
+            ty: Type::Void,
+            operation: match block {
+                Ok(block) => Operation::Jump(block),
+                Err(reason) => Operation::Unsupported(reason),
+            },
+            location: location(text),
+        }));
     }
 
     fn operation(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
@@ -196,12 +211,12 @@ impl<'a> Names<'a> {
                 lexer.expect_word("call")?;
                 self.call(lexer)
             }
-            "call" => self.call(lexer),
+            "call" | "invoke" => self.call(lexer),
             "alloca" | "load" | "store" | "fence" | "cmpxchg" | "atomicrmw" | "getelementptr" => {
                 self.memory(lexer, opcode)
             }
-            "invoke" | "landingpad" | "resume" | "cleanuppad" | "catchpad" | "cleanupret"
-            | "catchret" | "catchswitch" => Err(ReadError::Unwinds(opcode.to_owned())),
+            "landingpad" | "resume" | "cleanuppad" | "catchpad" | "cleanupret" | "catchret"
+            | "catchswitch" => Err(ReadError::Unwinds(opcode.to_owned())),
             opcode => Err(ReadError::Unsupported(format!("`{opcode}`"))),
         }
     }
@@ -381,7 +396,7 @@ impl<'a> Names<'a> {
             self.argument(lexer, &mut call)?;
         }
         let said = values::attributes(lexer, self.named, |token| {
-            matches!(token, Token::Sign(',' | '['))
+            matches!(token, Token::Sign(',' | '[') | Token::Word("to"))
         })?;
         call.attributes = self.all(&said);
         Ok((returns, Operation::Call(Box::new(call))))

@@ -12,6 +12,7 @@ mod instructions;
 mod lexer;
 mod memory;
 mod metadata;
+mod part;
 mod records;
 mod values;
 
@@ -63,6 +64,18 @@ impl Module {
         let mut module = reader.module;
         module.number();
         Ok(module)
+    }
+
+    /// Reads what some symbols of a text need, with all that is named by what they need.
+    ///
+    /// # Errors
+    /// As of [`parse`](Self::parse); lines are counted in what is read.
+    pub fn parse_part<'a>(
+        name: &str,
+        text: &'a str,
+        symbols: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, Error> {
+        Self::parse(name, &part::part(text, symbols))
     }
 
     /// Gives files of the source that do not stand in `folder` their whole names, where names begin in the folder that
@@ -396,7 +409,7 @@ impl Reader {
                     let behind = block.instructions.len();
                     block.records.extend(locals.record(line, behind));
                 } else {
-                    block.instructions.push(locals.instruction(line));
+                    locals.instruction(line, &mut block.instructions);
                 }
             }
             let ended = block.instructions.last();

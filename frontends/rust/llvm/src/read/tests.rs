@@ -169,12 +169,24 @@ fn what_is_not_known_is_said_with_its_line() {
     let error = Module::parse("m", &format!("{LAYOUT}\nnonsense here\n")).unwrap_err();
     assert!(error.to_string().contains("line 3"), "{error}");
     assert!(Module::parse("m", "").is_err());
-    let invoke = module(
-        "define void @f() {\nstart:\n  invoke void @g()\n          to label %start unwind label %start\n}\n",
-    );
-    let reason = &invoke.functions[0].blocks[0].instructions[0].operation;
+}
+
+#[test]
+fn nothing_unwinds() {
+    let text = "define i32 @f() {\nstart:\n  %a = invoke i32 @g(i32 1) #0\n          to label %on unwind label %off, \
+                !dbg !3\non:\n  ret i32 %a\noff:\n  %b = landingpad { ptr, i32 }\n          cleanup\n  resume { ptr, \
+                i32 } %b\n}\n";
+    let invoke = module(text);
+    let blocks = &invoke.functions[0].blocks;
+    let [call, jump] = &blocks[0].instructions[..] else {
+        panic!("{blocks:?}");
+    };
+    assert!(matches!(&call.operation, Operation::Call(call) if call.arguments.len() == 1));
+    assert_eq!(jump.operation, Operation::Jump(crate::model::BlockId(1)));
+    assert!(call.result.is_some() && call.location == Some(3) && jump.location == Some(3));
+    let pad = &blocks[2].instructions[0].operation;
     assert!(
-        matches!(reason, Operation::Unsupported(reason) if reason.to_string().contains("panic=abort"))
+        matches!(pad, Operation::Unsupported(reason) if reason.to_string().contains("panic=abort"))
     );
 }
 

@@ -3,7 +3,7 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
-use crate::device::{INTRINSIC, OPERATION};
+use crate::device::{ALLOCATION_MARKER, INTRINSIC, OPERATION};
 use crate::error::Problem;
 use crate::link::Symbol;
 use crate::model::{Call, Callee, Operand, Type};
@@ -27,12 +27,6 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("fmin", "minnum"),
     ("fmax", "maxnum"),
 ];
-
-/// A function that rustc calls in front of every allocation so that linkers keep the allocator; it does nothing.
-const ALLOCATION_MARKER: &str = "__rust_no_alloc_shim_is_unstable_v2";
-
-/// Instructions that say what the host's processor can do.
-const ASKS_FOR_FEATURES: &[&str] = &["cpuid", "xgetbv"];
 
 impl<'p> Body<'_, 'p, '_> {
     /// Translates a call; gives the parts of its result.
@@ -112,7 +106,7 @@ impl<'p> Body<'_, 'p, '_> {
     }
 
     /// A function of the program.
-    fn direct(&mut self, call: &Call, symbol: Symbol, returns: &Type) -> Result<Parts> {
+    pub fn direct(&mut self, call: &Call, symbol: Symbol, returns: &Type) -> Result<Parts> {
         let id = self.translator.declare(symbol);
         let id = id.map_err(|error| Problem::Callee(Box::new(error)))?;
         let expected = self.call_signature(call, returns)?;
@@ -273,36 +267,6 @@ impl<'p> Body<'_, 'p, '_> {
                 Ok(smallvec![self.reinterpreted(value, of.clif())])
             }
             _ => Err(unknown()),
-        }
-    }
-
-    /// Assembly: only what has no instructions is understood, as `black_box` and compiler fences are, and the question
-    /// which features the host's processor has. The answer is none, so that a crate with a choice takes the code that
-    /// it has for every processor.
-    fn assembly(
-        &mut self,
-        call: &Call,
-        template: &str,
-        constraints: &str,
-        returns: &Type,
-    ) -> Result<Parts> {
-        if ASKS_FOR_FEATURES.iter().any(|asks| template.contains(asks)) {
-            let zeros = shape::parts(returns)?.into_iter();
-            return Ok(zeros.map(|of| self.bits(of, 0)).collect());
-        }
-        if !template.trim().is_empty() {
-            let template = template.trim();
-            let message = format!("assembly of the host (`{template}`) is not supported");
-            return Err(Problem::Unsupported(message.into()));
-        }
-        // An operand that comes out as it went in: `=r,0`.
-        match (&call.arguments[..], returns) {
-            (_, Type::Void) => Ok(Parts::new()),
-            ([argument], returns) if argument.ty == *returns => self.operand(argument),
-            _ => {
-                let message = format!("assembly with operands `{constraints}` is not supported");
-                Err(Problem::Unsupported(message.into()))
-            }
         }
     }
 }

@@ -45,6 +45,9 @@ impl Body<'_, '_, '_> {
                     self.constant_into(of, element, parts)?;
                 }
             }
+            scalar if super::wide::is_wide(ty) => {
+                parts.extend(self.constant_wide(scalar)?);
+            }
             scalar => {
                 let part = Scalar::of(ty)?;
                 parts.push(match data::scalar(ty, scalar)? {

@@ -2,11 +2,12 @@
 //!
 //! Blocks are translated in an order in which definitions come before their uses (reverse post-order); those that
 //! nothing reaches are not. Phis are the parameters of their block. A block that ends in a panic is a trap: what it
-//! only computes for the panic's message is left out.
+//! only computes for the panic's message is left out, unless the message is asked for.
 
 use super::shape::{self, Scalar};
 use super::{Translator, signature_of, variables};
 use crate::error::{Error, Place, Problem};
+use crate::link::{Panics, Symbol};
 use crate::model::{
     Block, BlockId, Call, Callee, Function, Instruction, Local, Operand, Operation, Type, Value,
 };
@@ -55,6 +56,14 @@ pub struct Imports {
     named: HashMap<String, ir::FuncRef>,
     pub objects: HashMap<DataId, ir::GlobalValue>,
     pub shared: Option<ir::GlobalValue>,
+}
+
+/// A call that panics.
+struct Panic<'p> {
+    call: &'p Call,
+    function: &'p Function,
+    /// The function of the library that writes the message down, if it is asked for.
+    writer: Option<Symbol>,
 }
 
 /// A function that only traps.
@@ -201,8 +210,14 @@ impl<'p> Body<'_, 'p, '_> {
                 }
             }
         }
-        let panic = block.instructions.iter().position(|one| self.is_panic(one));
-        let kept = panic.map(|panic| needed(&block.instructions[..panic], &self.slots));
+        let mut instructions = block.instructions.iter().enumerate();
+        let panic = instructions.find_map(|(at, one)| Some((at, self.panicking(one)?)));
+        let kept = match &panic {
+            Some((at, panic)) if panic.writer.is_none() => {
+                Some(needed(&block.instructions[..*at], &self.slots))
+            }
+            _ => None,
+        };
         let follows = self.translator.variables.is_some();
         let mut records = block.records.iter().filter(|_| follows).peekable();
         for (index, instruction) in block.instructions.iter().enumerate() {
@@ -224,11 +239,12 @@ impl<'p> Body<'_, 'p, '_> {
                 None => SourceLoc::default(),
             };
             self.builder.set_srcloc(number);
-            if Some(index) == panic {
-                self.panic(instruction);
-                return;
-            }
-            if let Err(problem) = self.instruction(instruction) {
+            let panics = panic.as_ref().filter(|(at, _)| *at == index);
+            let translated = match panics {
+                Some((_, panic)) => self.panic(panic, instruction),
+                None => self.instruction(instruction),
+            };
+            if let Err(problem) = translated {
                 self.error(place.or_else(|| of_function.cloned()), problem);
                 // What comes behind would only complain about values that are missing.
                 if !self.is_filled() {
@@ -266,9 +282,10 @@ impl<'p> Body<'_, 'p, '_> {
         last.is_some_and(|last| self.builder.func.dfg.insts[last].opcode().is_terminator())
     }
 
-    /// The call of a function that does not return and has no body, if an instruction is one. Generic ones of
-    /// `core::panicking` have a body (`assert_failed`), which would only lose the caller's place.
-    fn panicking(&self, instruction: &'p Instruction) -> Option<(&'p Call, &'p Function)> {
+    /// The panic that an instruction is, if it is one: a call of a function that does not return and is the library's,
+    /// or has no body. Generic ones of `core::panicking` have a body (`assert_failed`), which would only lose the
+    /// caller's place.
+    fn panicking(&self, instruction: &'p Instruction) -> Option<Panic<'p>> {
         let Operation::Call(call) = &instruction.operation else {
             return None;
         };
@@ -277,26 +294,33 @@ impl<'p> Body<'_, 'p, '_> {
         };
         let program = self.translator.program;
         let of_core = name.contains(PANICKING);
-        let defined = program.resolve(self.module, name).is_some();
-        if defined && !of_core || name.starts_with("llvm.") {
+        let defined = program.resolve(self.module, name);
+        let of_library = |(symbol, _): &(Symbol, i64)| matches!(symbol, Symbol::Function(module, _) if program.is_library(*module));
+        let library = defined.filter(of_library).map(|(symbol, _)| symbol);
+        if defined.is_some() && library.is_none() && !of_core || name.starts_with("llvm.") {
             return None;
         }
         let function = program.declaration(self.module, name)?;
         let no_return = function.attributes.no_return || call.attributes.no_return;
-        no_return.then_some((call, function))
+        // The library's other functions are what messages are made by, and would wait for themselves.
+        let says = program.panics() == Panics::Message
+            && (!program.is_library(self.module) || self.is_part_of_panic());
+        no_return.then_some(Panic {
+            call,
+            function,
+            writer: library.filter(|_| says),
+        })
     }
 
-    fn is_panic(&self, instruction: &'p Instruction) -> bool {
-        self.panicking(instruction).is_some()
+    /// Whether this is a function of the library that does not return: a part of what panics do.
+    fn is_part_of_panic(&self) -> bool {
+        self.translator.program.is_library(self.module) && self.function.attributes.no_return
     }
 
-    /// A trap in place of a panic, at the place that the panic would name.
-    fn panic(&mut self, instruction: &'p Instruction) {
-        let Some((call, function)) = self.panicking(instruction) else {
-            return;
-        };
+    /// A trap in place of a panic, at the place that the panic would name, behind the call that writes its message.
+    fn panic(&mut self, panic: &Panic<'p>, instruction: &'p Instruction) -> Result<()> {
         let program = self.translator.program;
-        if let Some(mut place) = panics::place(program, self.module, call) {
+        if let Some(mut place) = panics::place(program, self.module, panic.call) {
             // What the panic says of itself lacks the calls that were inlined around it.
             let here = program.place(self.module, instruction.location);
             let same = here.iter().flat_map(Place::chain);
@@ -313,7 +337,19 @@ impl<'p> Body<'_, 'p, '_> {
             let number = self.translator.locations.number(&place, scope);
             self.builder.set_srcloc(number);
         }
-        self.builder.ins().trap(trap_code(panics::reason(function)));
+        if let Some(writer) = panic.writer {
+            self.direct(panic.call, writer, &instruction.ty)?;
+        }
+        if self.is_part_of_panic() {
+            let returned = shape::parts(&self.function.returns)?;
+            let returned: Vec<ir::Value> =
+                returned.into_iter().map(|of| self.bits(of, 0)).collect();
+            self.builder.ins().return_(&returned);
+        } else {
+            let reason = panics::reason(panic.function);
+            self.builder.ins().trap(trap_code(reason));
+        }
+        Ok(())
     }
 
     /// The parts of an operand.

@@ -2,6 +2,7 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
+use super::wide::is_wide;
 use crate::data;
 use crate::error::Problem;
 use crate::layout;
@@ -23,6 +24,7 @@ impl<'p> Body<'_, 'p, '_> {
             | Operation::Branch(..)
             | Operation::Switch { .. }
             | Operation::Unreachable => return self.terminator(instruction),
+            Operation::Binary(binary, a, b) if is_wide(&a.ty) => self.binary_wide(*binary, a, b)?,
             Operation::Binary(binary, a, b) => self.binary(*binary, a, b)?,
             Operation::Negate(of) => {
                 let parts = self.operand(of)?;
@@ -30,6 +32,9 @@ impl<'p> Body<'_, 'p, '_> {
                     .into_iter()
                     .map(|part| self.builder.ins().fneg(part))
                     .collect()
+            }
+            Operation::Cast(cast, of) if is_wide(&of.ty) || is_wide(&instruction.ty) => {
+                self.cast_wide(*cast, of, &instruction.ty)?
             }
             Operation::Cast(cast, of) => self.cast(*cast, of, &instruction.ty)?,
             Operation::CompareInts(predicate, a, b) => {

@@ -92,6 +92,10 @@ impl<'p> Body<'_, 'p, '_> {
             return Ok(Parts::new());
         }
         let arguments = &call.arguments[..];
+        if let Some(of_host) = name.strip_prefix("x86.") {
+            let parts = self.x86_intrinsic(of_host, arguments)?;
+            return parts.ok_or_else(|| unsupported(name));
+        }
         if let Some(kind) = base.strip_prefix(REDUCTION) {
             return self.reduction(kind, arguments);
         }

@@ -11,6 +11,7 @@ mod casts;
 mod constants;
 mod float;
 mod function;
+mod host;
 mod instruction;
 mod integer;
 mod intrinsic;
@@ -18,6 +19,7 @@ mod locations;
 mod memory;
 mod shape;
 mod variables;
+mod wide;
 
 use crate::data;
 use crate::error::{Error, Place, Problem, of_backend};

@@ -1,8 +1,10 @@
 //! How values of LLVM's types are values of CLIF's.
 //!
 //! A scalar is one value. A vector, an array and a structure are the values of their elements, one after the other. An
-//! integer whose width CLIF lacks is the next wider one; the bits above its own are zero wherever it is at rest.
+//! integer whose width CLIF lacks is the next wider one; the bits above its own are zero wherever it is at rest. One of
+//! 256 bits is two of 128.
 
+use super::wide::is_wide;
 use crate::error::Problem;
 use crate::layout;
 use crate::model::Type;
@@ -187,6 +189,9 @@ fn collect(ty: &Type, at: u64, each: &mut dyn FnMut(Scalar, u64)) -> Result<(), 
                 collect(element, at + offset, each)?;
             }
         }
+        wide if is_wide(wide) => [at, at + 16]
+            .into_iter()
+            .for_each(|at| each(Scalar::Int(128), at)),
         scalar => each(Scalar::of(scalar)?, at),
     }
     Ok(())

@@ -1,0 +1,80 @@
+//! What the library of [`crate::library`] has on the device: the heap that a launch gets, and the message of its panic.
+//! `library/lib.rs` says what lies where.
+
+use crate::error::{Error, Heap, Message};
+use cranelift_thisgpu::{Buffer, Device, driver};
+
+/// The objects, by their symbols.
+const HEAP: &str = "__thisgpu_heap";
+const PANIC: &str = "__thisgpu_panic";
+
+/// Bytes of memory that threads of a launch can allocate, unless the launch says otherwise (*assigned*).
+pub const HEAP_BYTES: u64 = 16 << 20;
+
+/// The state of a panic whose message is whole.
+const WRITTEN: u32 = 2;
+/// Words in front of a panic's text.
+const WORDS: usize = 11;
+
+/// Gives a launch its heap, if its kernels have one. The memory has to stay until the launch has ended.
+pub fn give_heap(
+    device: &Device,
+    module: &driver::Module,
+    bytes: u64,
+) -> Result<Option<Buffer>, Error> {
+    let Some(header) = module.data(HEAP) else {
+        return Ok(None);
+    };
+    let memory = device.allocate(bytes)?.named("the heap of the launch");
+    header.clear()?;
+    header.slice(0..16)?.write(&[memory.address(), bytes])?;
+    Ok(Some(memory))
+}
+
+/// How full a heap is.
+pub fn heap(module: &driver::Module) -> Option<Heap> {
+    let header: Vec<u64> = module.data(HEAP)?.slice(0..24).ok()?.read().ok()?;
+    match header[..] {
+        [_, bytes, taken] => Some(Heap { bytes, taken }),
+        _ => None,
+    }
+}
+
+/// Takes the message that a panic has written, if one has.
+pub fn take_message(module: &driver::Module) -> Result<Option<Message>, Error> {
+    let message = message(module)?;
+    if let (Some(_), Some(panic)) = (&message, module.data(PANIC)) {
+        panic.slice(0..4)?.clear()?;
+    }
+    Ok(message)
+}
+
+/// The message that a panic has written, if one has.
+pub fn message(module: &driver::Module) -> Result<Option<Message>, Error> {
+    let Some(panic) = module.data(PANIC) else {
+        return Ok(None);
+    };
+    let header = 4 * WORDS as u64;
+    let words: Vec<u32> = panic.slice(0..header)?.read()?;
+    let [state, bx, by, bz, x, y, z, line, column, file, length] = words[..] else {
+        return Ok(None);
+    };
+    if state != WRITTEN {
+        return Ok(None);
+    }
+    let end = (header + u64::from(length)).min(panic.bytes());
+    let text: Vec<u8> = panic.read_range(header..end)?;
+    let (file, said) = text.split_at((file as usize).min(text.len()));
+    let mut said = String::from_utf8_lossy(said).into_owned();
+    if header + u64::from(length) > panic.bytes() {
+        said = format!("{}…", said.trim_end_matches(char::REPLACEMENT_CHARACTER));
+    }
+    Ok(Some(Message {
+        file: String::from_utf8_lossy(file).into_owned(),
+        line,
+        column,
+        block: [bx, by, bz],
+        thread: [x, y, z],
+        text: said,
+    }))
+}

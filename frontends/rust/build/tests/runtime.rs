@@ -1,0 +1,213 @@
+//! What the library has on the device: messages of panics, the heap, and the bodies of `core` and `alloc`.
+
+use thisgpu_build::{Compiled, Device, Error, Grid, Kernels, Module, SimConfig};
+
+const SOURCE: &str = r#"
+#![no_std]
+extern crate alloc;
+use alloc::{boxed::Box, format, string::String, vec::Vec};
+use thisgpu_gpu::*;
+
+struct Bad;
+impl core::fmt::Display for Bad {
+    fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        panic!("while it is printed")
+    }
+}
+
+#[kernel]
+pub fn says(which: u32, x: &[u32]) {
+    let t = thread::index_x();
+    match which {
+        0 if t == 37 => panic!("{t} is {:?} and {:.2}", x.get(1), 1.5),
+        1 => assert!(x[0] > 100, "thread {t} of block {}", thread::block_x()),
+        2 => panic!("{Bad}"),
+        3 => panic!("{}", "long ".repeat(2000)),
+        4 => { let _ = x.iter().position(|x| *x == 9).ok_or("no nine").unwrap(); }
+        5 if t % 2 == 1 => panic!("odd"),
+        5 => panic!("even"),
+        _ => {}
+    }
+}
+
+#[kernel]
+pub fn allocates(rounds: u32, bytes: u32, out: &[core::sync::atomic::AtomicU32]) {
+    let mut sum = 0u32;
+    for round in 0..rounds {
+        let mut all: Vec<u8> = Vec::new();
+        for index in 0..bytes {
+            all.push((index ^ round ^ thread::index_x()) as u8);
+        }
+        let boxed: Box<[u8]> = all.into();
+        sum += boxed.iter().map(|byte| u32::from(*byte)).sum::<u32>();
+    }
+    let text: String = format!("{sum}");
+    out[thread::index_x() as usize].store(text.parse().unwrap_or(0), core::sync::atomic::Ordering::Relaxed);
+}
+
+#[repr(align(64))]
+struct Aligned(u32);
+
+#[kernel]
+pub fn aligns(out: &[core::sync::atomic::AtomicU32]) {
+    let boxed = Box::new(Aligned(thread::index_x()));
+    let address = core::ptr::from_ref(&*boxed).addr() % 64;
+    out[thread::index_x() as usize].store(boxed.0 + address as u32, core::sync::atomic::Ordering::Relaxed);
+}
+"#;
+
+/// The crate in a folder that tests of this file share.
+fn compiled(folder: &tempfile::TempDir, messages: bool) -> Compiled {
+    let library = format!("{}/../gpu", env!("CARGO_MANIFEST_DIR"));
+    let manifest = format!(
+        "[package]\nname = \"given\"\nedition = \"2024\"\n[dependencies]\nthisgpu-gpu = {{ path = {library:?} \
+         }}\n[workspace]\n"
+    );
+    std::fs::create_dir_all(folder.path().join("src")).expect("room");
+    std::fs::write(folder.path().join("Cargo.toml"), manifest).expect("room");
+    std::fs::write(folder.path().join("src/lib.rs"), SOURCE).expect("room");
+    let kernels = Kernels::new()
+        .crate_dir(folder.path())
+        .offline(true)
+        .quiet(true);
+    kernels
+        .panic_messages(messages)
+        .compile()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn checking() -> Device {
+    Device::simulator(SimConfig {
+        check: true,
+        budget: 1 << 30,
+        ..SimConfig::default()
+    })
+}
+
+/// The error of a launch of four warps.
+fn said(device: &Device, module: &Module, which: u32) -> Error {
+    let x = device.upload(&[1u32, 2, 3]).expect("room");
+    let kernel = module.kernel("says").expect("there");
+    let launch = kernel.launch(Grid::new([2, 1, 1], [64, 1, 1]));
+    launch.arg(which).arg(&x).run().expect_err("it panics")
+}
+
+#[test]
+fn panics_say_what_they_would_on_the_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let device = checking();
+    let module = compiled(&folder, true).load(&device).expect("room");
+    for (which, expected) in [
+        (0, "37 is Some(2) and 1.50"),
+        (1, "thread 0 of block "),
+        (
+            4,
+            "called `Result::unwrap()` on an `Err` value: \"no nine\"",
+        ),
+    ] {
+        let error = said(&device, &module, which);
+        let Error::Panic {
+            message: Some(message),
+            fault,
+            ..
+        } = &error
+        else {
+            panic!("{which}: {error}")
+        };
+        assert!(message.text.starts_with(expected), "{}", message.text);
+        assert!(error.to_string().contains(expected), "{error}");
+        let source = fault.place.source.as_ref().expect("a line");
+        assert!(
+            source
+                .to_string()
+                .contains(&format!("line {}, ", message.line)),
+            "{error}"
+        );
+        assert_eq!(message.file, "src/lib.rs");
+    }
+    // Of two that panic together the one that says so has written it.
+    let Error::Panic {
+        message: Some(message),
+        ..
+    } = said(&device, &module, 5)
+    else {
+        panic!("no message")
+    };
+    let odd = message.thread[0] % 2 == 1;
+    assert_eq!(message.text, if odd { "odd" } else { "even" });
+    // A message that does not fit ends in an ellipsis.
+    let Error::Panic {
+        message: Some(message),
+        ..
+    } = said(&device, &module, 3)
+    else {
+        panic!("no message")
+    };
+    assert!(message.text.len() > 4000 && message.text.ends_with('…'));
+    // A panic while a message is made does not wait for itself.
+    assert!(matches!(said(&device, &module, 2), Error::Panic { .. }));
+    // The next launch is as if nothing had been.
+    let x = device.upload(&[1u32]).expect("room");
+    let kernel = module.kernel("says").expect("there");
+    kernel
+        .launch(Grid::new([1; 3], [1; 3]))
+        .arg(9u32)
+        .arg(&x)
+        .run()
+        .expect("no panic");
+}
+
+#[test]
+fn without_messages_a_panic_is_an_instruction() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let device = checking();
+    let quiet = compiled(&folder, false).load(&device).expect("room");
+    let error = said(&device, &quiet, 0);
+    assert!(
+        matches!(&error, Error::Panic { message: None, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("panicked at line "), "{error}");
+    let loud = compiled(&folder, true).load(&device).expect("room");
+    let registers = |module: &Module| {
+        let kernel = module.kernel("says").expect("there");
+        kernel.driver().resources().registers
+    };
+    assert!(registers(&quiet) < registers(&loud));
+}
+
+#[test]
+fn memory_is_used_again_and_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let device = checking();
+    let module = compiled(&folder, true).load(&device).expect("room");
+    let out = device.zeros::<u32>(64).expect("room");
+    let launch = |rounds: u32, bytes: u32, heap: u64| {
+        let kernel = module.kernel("allocates").expect("there");
+        let launch = kernel.launch(Grid::new([1; 3], [64, 1, 1])).heap(heap);
+        launch.arg(rounds).arg(bytes).arg(&out).run()
+    };
+    let report = launch(20, 300, 1 << 20).expect("room enough");
+    assert!(report.findings.is_empty(), "{}", report.findings[0]);
+    let expected = |t: u32| -> u32 {
+        let all = (0..20).flat_map(|round| (0..300).map(move |index| (index ^ round ^ t) as u8));
+        all.map(u32::from).sum()
+    };
+    let sums = out.to_vec().expect("there");
+    assert!((0..64).all(|t| sums[t as usize] == expected(t)), "{sums:?}");
+    let error = launch(1, 100_000, 1 << 20).expect_err("no room");
+    let message = error.to_string();
+    assert!(
+        message.contains("memory allocation of") && message.contains("of 1048576 bytes"),
+        "{message}"
+    );
+    // The next launch has all of it.
+    launch(1, 10, 1 << 20).expect("room again");
+    let kernel = module.kernel("aligns").expect("there");
+    kernel
+        .launch(Grid::new([1; 3], [64, 1, 1]))
+        .arg(&out)
+        .run()
+        .expect("room");
+    assert_eq!(out.to_vec().expect("there"), (0..64).collect::<Vec<u32>>());
+}
