@@ -1,7 +1,7 @@
 //! The Rust that a build script writes: a function for each kernel, with the types of its parameters.
 
 use crate::compiled::Compiled;
-use crate::descriptor::{Class, KernelDescription, Parameter};
+use crate::descriptor::{Access, Class, KernelDescription, Parameter};
 use crate::error::Error;
 use std::fmt::Write;
 use std::path::Path;
@@ -106,10 +106,17 @@ fn host_type(parameter: &Parameter, index: usize, generics: &mut Vec<String>) ->
             format!("T{index}")
         }
     };
+    if parameter.class == Class::Value {
+        return parameter.number.value_type().to_string();
+    }
+    let reference = match parameter.access {
+        Access::Write => "&mut ",
+        _ => "&",
+    };
+    let buffer = format!("{reference}::thisgpu_build::Buffer<{}>", element());
     match parameter.class {
-        Class::Value => parameter.number.value_type().to_string(),
-        Class::Slice | Class::Reference => format!("&::thisgpu_build::Buffer<{}>", element()),
-        Class::Disjoint => format!("&mut ::thisgpu_build::Buffer<{}>", element()),
+        Class::Plane | Class::Volume => format!("({buffer}, [u32; {}])", parameter.class.extents()),
+        _ => buffer,
     }
 }
 
@@ -119,10 +126,12 @@ mod tests {
     use crate::compiled::Description;
     use crate::descriptor::Number;
 
-    fn parameter(name: &str, class: Class, number: Number, size: u32) -> Parameter {
+    fn parameter(name: &str, class: Class, access: Access, number: Number, size: u32) -> Parameter {
         Parameter {
             name: name.into(),
             class,
+            access,
+            dimensions: 3,
             number,
             size,
             align: size.min(8),
@@ -147,10 +156,11 @@ mod tests {
             test_threads: None,
             should_panic: false,
             parameters: vec![
-                parameter("time", Class::Value, Number::F32, 4),
-                parameter("grid", Class::Value, Number::Bool, 1),
-                parameter("speed", Class::Reference, Number::F32, 4),
-                parameter("type", Class::Disjoint, Number::Other, 12),
+                parameter("time", Class::Value, Access::None, Number::F32, 4),
+                parameter("grid", Class::Value, Access::None, Number::Bool, 1),
+                parameter("speed", Class::Reference, Access::Read, Number::F32, 4),
+                parameter("type", Class::Slice, Access::Write, Number::Other, 12),
+                parameter("map", Class::Volume, Access::Write, Number::F32, 4),
             ],
         };
         let test = KernelDescription {
@@ -178,7 +188,8 @@ mod tests {
             "argument_1: bool",
             "r#speed: &::thisgpu_build::Buffer<f32>",
             "r#type: &mut ::thisgpu_build::Buffer<T3>",
-            ".launch(grid).arg(r#time).arg(argument_1).arg(r#speed).arg(r#type).run()",
+            "r#map: (&mut ::thisgpu_build::Buffer<f32>, [u32; 3])",
+            ".launch(grid).arg(r#time).arg(argument_1).arg(r#speed).arg(r#type).arg(r#map).run()",
         ];
         for part in expected {
             assert!(text.contains(part), "{part} in\n{text}");

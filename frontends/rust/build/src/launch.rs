@@ -1,11 +1,11 @@
 //! Launches: a compiled crate on a device, with arguments as the kernels' Rust signatures have them.
 
+use crate::argument::{self, Argument, Passed, Ready};
 use crate::compiled::{Compiled, Description};
-use crate::descriptor::{Class, KernelDescription, Number, Parameter};
-use crate::error::{Error, Mismatch};
+use crate::descriptor::KernelDescription;
+use crate::error::Error;
 use crate::output;
-use cranelift_thisgpu::driver::argument::Value;
-use cranelift_thisgpu::driver::{self, Pod};
+use cranelift_thisgpu::driver;
 use cranelift_thisgpu::sim::debug::Session;
 use cranelift_thisgpu::{Buffer, Device, Grid, Report};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,67 +32,6 @@ pub struct Launch<'a> {
     grid: Grid,
     shared: u32,
     given: Vec<Passed>,
-}
-
-/// A number by value, or memory.
-#[derive(Clone, Debug)]
-pub struct Passed {
-    value: Value,
-    /// Elements, bytes of one, and whether the kernel may write them; none of a number.
-    memory: Option<(u64, u64, bool)>,
-    name: &'static str,
-}
-
-/// What a parameter can take.
-pub trait Argument {
-    /// As it is passed.
-    fn pass(self) -> Passed;
-}
-
-macro_rules! numbers {
-    ($($type:ident)*) => {
-        $(
-            impl Argument for $type {
-                fn pass(self) -> Passed {
-                    Passed {
-                        value: driver::Argument::value(&self),
-                        memory: None,
-                        name: stringify!($type),
-                    }
-                }
-            }
-        )*
-    };
-}
-
-numbers!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
-
-impl Argument for bool {
-    fn pass(self) -> Passed {
-        Passed {
-            value: driver::Argument::value(&u8::from(self)),
-            memory: None,
-            name: "bool",
-        }
-    }
-}
-
-impl<T: Pod> Argument for &Buffer<T> {
-    fn pass(self) -> Passed {
-        Passed {
-            value: driver::Argument::value(self),
-            memory: Some((self.len(), size_of::<T>() as u64, false)),
-            name: std::any::type_name::<T>(),
-        }
-    }
-}
-
-impl<T: Pod> Argument for &mut Buffer<T> {
-    fn pass(self) -> Passed {
-        let mut passed = (&*self).pass();
-        passed.memory = Some((self.len(), size_of::<T>() as u64, true));
-        passed
-    }
 }
 
 impl Compiled {
@@ -175,13 +114,16 @@ impl Launch<'_> {
         self
     }
 
-    /// The next argument, as memory whose elements have so many bytes: for callers that do not know their type.
-    pub fn memory(mut self, buffer: &Buffer, element: u64, writable: bool) -> Self {
-        self.given.push(Passed {
-            value: driver::Argument::value(buffer),
-            memory: Some((buffer.len() / element.max(1), element, writable)),
-            name: "bytes",
-        });
+    /// The next argument, as memory whose elements have so many bytes, with the extents of a view: for callers that do
+    /// not know its type.
+    pub fn memory(
+        mut self,
+        buffer: &Buffer,
+        element: u64,
+        extents: &[u32],
+        writable: bool,
+    ) -> Self {
+        (self.given).push(Passed::memory(buffer, element, extents, writable));
         self
     }
 
@@ -242,88 +184,7 @@ impl Launch<'_> {
 
     /// The values as the entry takes them.
     fn values(&self) -> Result<Vec<Ready>, Error> {
-        let kernel = self.kernel.description();
-        if kernel.parameters.len() != self.given.len() {
-            return Err(Error::ArgumentCount {
-                kernel: kernel.name.clone(),
-                expected: kernel.parameters.len(),
-                names: kernel
-                    .parameters
-                    .iter()
-                    .map(|parameter| parameter.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                given: self.given.len(),
-            });
-        }
-        let mut values = Vec::new();
-        for (parameter, passed) in kernel.parameters.iter().zip(&self.given) {
-            check(parameter, passed).map_err(|mismatch| Error::Argument {
-                kernel: kernel.name.clone(),
-                parameter: parameter.name.clone(),
-                mismatch,
-            })?;
-            values.push(Ready(passed.value.clone()));
-            if let (Class::Slice | Class::Disjoint, Some((elements, _, _))) =
-                (parameter.class, passed.memory)
-            {
-                // `check` has looked that they fit.
-                values.push(Ready(driver::Argument::value(&(elements as u32))));
-            }
-        }
-        Ok(values)
-    }
-}
-
-/// A value that has been checked.
-struct Ready(Value);
-
-impl driver::Argument for Ready {
-    fn value(&self) -> Value {
-        self.0.clone()
-    }
-}
-
-/// Whether a parameter takes what was passed; else what is wrong.
-fn check(parameter: &Parameter, passed: &Passed) -> Result<(), Mismatch> {
-    let elements = || match parameter.number.host_type() {
-        Some(name) => format!("elements {name}"),
-        None => format!("elements of {} bytes", parameter.size),
-    };
-    let (wanted, given) = (parameter.number.value_type(), passed.name);
-    match (parameter.class, passed.memory) {
-        (Class::Value, None) => {
-            let is_float = |name: &str| name.starts_with('f');
-            let fits = passed.value.bytes.len() == parameter.size as usize
-                && is_float(given) == is_float(wanted)
-                && (parameter.number == Number::Bool) == (given == "bool");
-            match fits {
-                true => Ok(()),
-                false => Err(Mismatch::Value { wanted, given }),
-            }
-        }
-        (Class::Value, Some(_)) => {
-            let given = "a buffer";
-            Err(Mismatch::Value { wanted, given })
-        }
-        (_, None) => {
-            let elements = elements();
-            Err(Mismatch::NoBuffer { elements, given })
-        }
-        (class, Some((count, size, writable))) => {
-            if size != u64::from(parameter.size) {
-                let elements = elements();
-                Err(Mismatch::Elements { elements, given })
-            } else if class == Class::Disjoint && !writable {
-                Err(Mismatch::ReadOnly)
-            } else if count > u64::from(u32::MAX) {
-                Err(Mismatch::TooLong(count))
-            } else if class == Class::Reference && count == 0 {
-                Err(Mismatch::Empty)
-            } else {
-                Ok(())
-            }
-        }
+        argument::values(self.kernel.description(), self.grid, &self.given)
     }
 }
 

@@ -28,7 +28,10 @@
 //! | --- | --- |
 //! | which thread this is, barriers, fences | [`thread`] |
 //! | lanes of a warp: shuffles, votes, sums | [`warp`] |
-//! | buffers that threads write, shared memory | [`thread::own`], [`DisjointMut`], [`Shared`], [`shared!`], [`dynamic_shared`] |
+//! | buffers that threads write | [`DisjointMut`], [`thread::own`], [`thread::strided`] |
+//! | which part of them is whose | [`Linear`], [`Chunks`], [`Blocks`], [`Rows`], [`Plane`], [`Volume`] |
+//! | rows and planes that are read | [`View2`], [`View3`] |
+//! | shared memory | [`Shared`], [`shared!`], [`dynamic_shared`] |
 //! | atomics | `core::sync::atomic`, [`AtomicF32`] |
 //! | halves | [`F16`], [`F16x2`] |
 //! | mathematics | [`Float`], [`fast`] |
@@ -51,22 +54,31 @@ mod float;
 mod half;
 #[cfg(not(thisgpu))]
 mod host;
+mod index;
 mod memory;
 #[doc(hidden)]
 pub mod parameter;
+mod partition;
 #[doc(hidden)]
 pub mod print;
+mod shared;
 pub mod thread;
+mod view;
 pub mod warp;
 
 pub use atomic::AtomicF32;
 pub use element::Element;
-pub use elements::Elements;
+pub use elements::{Elements, StridedElements};
 pub use float::Float;
 pub use half::{F16, F16x2, Mask16x2};
-pub use memory::{Atomics, DisjointMut, Shared, dynamic_shared};
-pub use parameter::Parameter;
+pub use index::{BlockIndex, Index1, Index2, Index3, ThreadIndex};
+pub use memory::DisjointMut;
+pub use parameter::{Borrowed, Parameter};
+pub use partition::{Blocks, Chunks, Linear, Partition, Plane, Rows, Strided, Volume};
 pub use print::Print;
+pub use shared::{Atomics, DynamicShared, Shared, dynamic_shared};
+pub use view::{View2, View3};
+
 pub use thisgpu_gpu_macros::{Element, kernel, kernel_test, print, println, shared};
 
 /// Whether this is compiled for the device.

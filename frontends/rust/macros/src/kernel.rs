@@ -66,15 +66,21 @@ pub fn device(
     let (mut declared, mut passed, mut described) =
         (TokenStream::new(), TokenStream::new(), TokenStream::new());
     for (index, (_, ty)) in signature.parameters.iter().enumerate() {
-        declared.extend(splice(
-            &format!(
-                "first_{index}: <$ as ::thisgpu_gpu::Parameter>::First, second_{index}: <$ as \
-             ::thisgpu_gpu::Parameter>::Second,"
-            ),
-            &[ty.clone(), ty.clone()],
-        ));
+        // What a parameter is made of: its address or value, and extents.
+        let (mut names, parts) = (Vec::new(), ["First", "Second", "Third", "Fourth"]);
+        for part in parts {
+            let name = format!("{}_{index}", part.to_lowercase());
+            declared.extend(splice(
+                &format!("{name}: <$ as ::thisgpu_gpu::Parameter>::{part},"),
+                std::slice::from_ref(ty),
+            ));
+            names.push(name);
+        }
         passed.extend(splice(
-            &format!("<$ as ::thisgpu_gpu::Parameter>::receive(first_{index}, second_{index}),"),
+            &format!(
+                "<$ as ::thisgpu_gpu::Parameter>::receive({}),",
+                names.join(", ")
+            ),
             std::slice::from_ref(ty),
         ));
         described.extend(splice(

@@ -141,10 +141,36 @@ fn parameter(tokens: Vec<TokenTree>) -> Result<(String, TokenStream), Error> {
         }
         _ => None,
     });
+    if let Some(place) = forever(tokens[colon + 1..].iter().cloned().collect()) {
+        return Err(Error::new(
+            place,
+            "memory that the host passes is there as long as the launch: leave `'static` away",
+        ));
+    }
     Ok((
         name.unwrap_or_else(|| "_".into())
             .trim_start_matches("r#")
             .to_string(),
         tokens[colon + 1..].iter().cloned().collect(),
     ))
+}
+
+/// Where a type says `'static`.
+fn forever(ty: TokenStream) -> Option<Span> {
+    let mut after_quote = false;
+    for token in ty {
+        match &token {
+            TokenTree::Group(group) => {
+                if let Some(place) = forever(group.stream()) {
+                    return Some(place);
+                }
+            }
+            TokenTree::Ident(word) if after_quote && word.to_string() == "static" => {
+                return Some(word.span());
+            }
+            _ => {}
+        }
+        after_quote = is_punct(Some(&token), '\'');
+    }
+    None
 }
