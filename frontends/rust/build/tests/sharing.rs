@@ -7,14 +7,14 @@ use cranelift_thisgpu::Object;
 use std::sync::LazyLock;
 use thisgpu_build::{Argument, Buffer, Compiled, Device, Grid, Launch, Module, Report, SimConfig};
 
-static TOUR: LazyLock<Compiled> = LazyLock::new(|| common::compiled("tour"));
+static THREADS: LazyLock<Compiled> = LazyLock::new(|| common::compiled("threads"));
 
 fn checking() -> (Device, Module) {
     let device = Device::simulator(SimConfig {
         check: true,
         ..SimConfig::default()
     });
-    let module = TOUR.load(&device).expect("room");
+    let module = THREADS.load(&device).expect("room");
     (device, module)
 }
 
@@ -213,7 +213,7 @@ fn a_block_has_an_element_in_every_launch() {
 /// What the types know costs nothing: one branch for all three planes.
 #[test]
 fn a_plane_costs_what_unchecked_accesses_cost() {
-    let object = Object::read(TOUR.object()).unwrap();
+    let object = Object::read(THREADS.object()).unwrap();
     let instructions = |name: &str| {
         let function = object
             .functions

@@ -27,12 +27,13 @@
 //! | for | there is |
 //! | --- | --- |
 //! | which thread this is, barriers, fences | [`thread`] |
-//! | lanes of a warp: shuffles, votes, sums | [`warp`] |
+//! | lanes of a warp: shuffles, votes, sums | [`warp`], [`warp::Tile`] |
+//! | all threads of a block: sums, prefixes | [`block`] |
 //! | buffers that threads write | [`DisjointMut`], [`thread::own`], [`thread::strided`] |
 //! | which part of them is whose | [`Linear`], [`Chunks`], [`Blocks`], [`Rows`], [`Plane`], [`Volume`] |
 //! | rows and planes that are read | [`View2`], [`View3`] |
 //! | shared memory | [`Shared`], [`shared!`], [`dynamic_shared`] |
-//! | atomics | `core::sync::atomic`, [`AtomicF32`] |
+//! | atomics | `core::sync::atomic`, [`AtomicF32`], [`AtomicF64`], [`AtomicF16x2`] |
 //! | halves | [`F16`], [`F16x2`] |
 //! | mathematics | [`Float`], [`fast`] |
 //! | products of bytes | [`dot4_signed`], [`dot4_unsigned`] |
@@ -45,7 +46,11 @@
 
 #![cfg_attr(not(test), no_std)]
 
+// What its macros write is right in here too.
+extern crate self as thisgpu_gpu;
+
 mod atomic;
+pub mod block;
 mod device;
 mod element;
 mod elements;
@@ -63,10 +68,11 @@ mod partition;
 pub mod print;
 mod shared;
 pub mod thread;
+mod tile;
 mod view;
 pub mod warp;
 
-pub use atomic::AtomicF32;
+pub use atomic::{AtomicF16x2, AtomicF32, AtomicF64};
 pub use element::Element;
 pub use elements::{Elements, StridedElements};
 pub use float::Float;

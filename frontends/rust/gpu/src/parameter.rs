@@ -2,7 +2,7 @@
 
 pub use crate::element::number;
 
-use crate::atomic::AtomicF32;
+use crate::atomic::{AtomicF16x2, AtomicF32, AtomicF64};
 use crate::element::Element;
 use crate::half::{F16, F16x2};
 use crate::memory::DisjointMut;
@@ -169,7 +169,8 @@ macro_rules! atomics {
 
 atomics!(
     AtomicU8 U8, AtomicI8 I8, AtomicU16 U16, AtomicI16 I16, AtomicU32 U32, AtomicI32 I32, AtomicU64 U64,
-    AtomicI64 I64, AtomicUsize U64, AtomicF32 F32
+    AtomicI64 I64, AtomicUsize U64, AtomicF32 F32,
+    AtomicF64 F64, AtomicF16x2 F16X2
 );
 
 /// In how many directions elements lie: the extents that cross from the host.

@@ -128,7 +128,9 @@ atomics!(
     core::sync::atomic::AtomicU64,
     core::sync::atomic::AtomicI64,
     core::sync::atomic::AtomicUsize,
-    crate::atomic::AtomicF32
+    crate::atomic::AtomicF32,
+    crate::atomic::AtomicF64,
+    crate::atomic::AtomicF16x2
 );
 
 impl<T: Atomics> Shared<T> {

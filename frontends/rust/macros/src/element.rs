@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::tokens::{is_ident, is_punct, splice, split_commas};
-use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Literal, Span, TokenStream, TokenTree};
 
 pub fn expand(input: TokenStream) -> Result<TokenStream, Error> {
     let mut tokens = input.into_iter().peekable();
@@ -51,36 +51,55 @@ pub fn expand(input: TokenStream) -> Result<TokenStream, Error> {
     if is_punct(tokens.peek(), '<') {
         return Err(Error::new(name.span(), "an element has no type parameters"));
     }
-    let fields = match tokens.next() {
+    let fields: Vec<Field> = match tokens.next() {
         Some(TokenTree::Group(group)) => {
             let is_tuple = group.delimiter() == Delimiter::Parenthesis;
             split_commas(group.stream())
                 .into_iter()
-                .map(|field| field_type(field, is_tuple))
+                .enumerate()
+                .map(|(index, tokens)| field(tokens, is_tuple.then_some(index)))
                 .collect()
         }
         _ => Vec::new(),
     };
     let name: TokenStream = TokenTree::from(name).into();
-    let mut checks = TokenStream::new();
-    for field in fields {
-        checks.extend(splice("element::<$>();", &[field]));
+    let (mut words, mut moves) = (TokenStream::new(), TokenStream::new());
+    for Field { name, ty } in fields {
+        words.extend(splice(
+            "+ <$ as ::thisgpu_gpu::Element>::WORDS",
+            std::slice::from_ref(&ty),
+        ));
+        moves.extend(splice(
+            "self.$ = <$ as ::thisgpu_gpu::Element>::each_word(self.$, through);",
+            &[name.clone(), ty, name],
+        ));
     }
     Ok(splice(
         "#[automatically_derived]
          #[allow(unsafe_code)]
-         // SAFETY: the layout is C's, and the function below asks for fields that are elements.
-         unsafe impl ::thisgpu_gpu::Element for $ {}
-         const _: fn() = || {
-             fn element<T: ::thisgpu_gpu::Element>() {}
-             $
-         };",
-        &[name, checks],
+         // SAFETY: the layout is C's, and the fields are elements, as their words ask for.
+         unsafe impl ::thisgpu_gpu::Element for $ {
+             const WORDS: usize = 0 $;
+             #[inline(always)]
+             fn each_word(mut self, through: &impl ::core::ops::Fn(u32) -> u32) -> Self {
+                 $
+                 self
+             }
+         }",
+        &[name, words, moves],
     ))
 }
 
-/// The type of a field, behind attributes, visibility and name.
-fn field_type(tokens: Vec<TokenTree>, is_tuple: bool) -> TokenStream {
+/// A field of a structure.
+struct Field {
+    /// Its name, or its number.
+    name: TokenStream,
+    /// Its type.
+    ty: TokenStream,
+}
+
+/// A field, behind attributes and visibility; the number of one without a name.
+fn field(tokens: Vec<TokenTree>, number: Option<usize>) -> Field {
     let mut rest = tokens.as_slice();
     while is_punct(rest.first(), '#') {
         rest = &rest[2..];
@@ -88,13 +107,21 @@ fn field_type(tokens: Vec<TokenTree>, is_tuple: bool) -> TokenStream {
     if is_ident(rest.first(), "pub") {
         rest = &rest[1..];
         if matches!(rest.first(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
-            && (!is_tuple || rest.len() > 1)
+            && (number.is_none() || rest.len() > 1)
         {
             rest = &rest[1..];
         }
     }
-    if !is_tuple {
-        rest = &rest[rest.len().min(2)..];
+    let name = match number {
+        Some(number) => TokenTree::from(Literal::usize_unsuffixed(number)).into(),
+        None => {
+            let name = rest.first().cloned().into_iter().collect();
+            rest = &rest[rest.len().min(2)..];
+            name
+        }
+    };
+    Field {
+        name,
+        ty: rest.iter().cloned().collect(),
     }
-    rest.iter().cloned().collect()
 }

@@ -5,7 +5,6 @@
 extern crate alloc;
 
 pub mod heap;
-pub mod sharing;
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use thisgpu_gpu::*;
@@ -124,7 +123,7 @@ pub fn report(x: &[f32]) {
 #[kernel]
 pub fn total(x: &[f32], sum: &AtomicF32) {
     if let Some(x) = x.get(thread::global_id()) {
-        sum.fetch_add(*x);
+        sum.fetch_add(*x, Relaxed);
     }
 }
 

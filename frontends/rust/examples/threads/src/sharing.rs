@@ -132,7 +132,7 @@ pub fn of_each_kind(
             word.fetch_add(1, Relaxed);
         }
         if let Some(float) = floats.last() {
-            float.fetch_add(1.0);
+            float.fetch_add(1.0, Relaxed);
         }
         if let Some(byte) = bytes.first() {
             byte.fetch_max(7, Relaxed);
