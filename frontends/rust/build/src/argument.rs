@@ -5,7 +5,7 @@
 //! is seen here, before anything runs: that no two parameters reach the same memory if one of them is written, and that
 //! the launch has no more dimensions than tell threads apart.
 
-use crate::descriptor::{Access, Class, KernelDescription, Number, Parameter};
+use crate::descriptor::{Access, Class, KernelDescription, Number, Parameter, StaticDescription};
 use crate::error::{Error, Mismatch};
 use cranelift_thisgpu::driver::argument::Value;
 use cranelift_thisgpu::driver::{self, Pod};
@@ -120,11 +120,9 @@ impl Passed {
         Passed {
             value: driver::Argument::value(buffer),
             memory: Some(Memory {
-                address: buffer.address(),
-                elements: buffer.bytes().checked_div(element).unwrap_or(0),
-                size: element,
                 writable,
                 extents: extents.to_vec(),
+                ..Memory::of(buffer, element)
             }),
             name: "bytes",
         }
@@ -147,6 +145,7 @@ impl driver::Argument for Ready {
 /// launch with more dimensions than tell apart who has which part.
 pub(crate) fn values(
     kernel: &KernelDescription,
+    statics: &[(&StaticDescription, &Buffer)],
     grid: Grid,
     given: &[Passed],
 ) -> Result<Vec<Ready>, Error> {
@@ -183,7 +182,7 @@ pub(crate) fn values(
         let extents = extents.iter().map(driver::Argument::value);
         values.extend(extents.map(Ready));
     }
-    check_overlaps(kernel, given)?;
+    check_overlaps(kernel, statics, given)?;
     Ok(values)
 }
 
@@ -213,7 +212,8 @@ fn check(parameter: &Parameter, passed: &Passed) -> Result<(), Mismatch> {
     }
 }
 
-fn elements(parameter: &Parameter) -> String {
+/// What the elements of memory are, for messages.
+pub(crate) fn elements(parameter: &Parameter) -> String {
     match parameter.number.host_type() {
         Some(name) => format!("elements {name}"),
         None => format!("elements of {} bytes", parameter.size),
@@ -288,10 +288,20 @@ fn check_grid(parameter: &Parameter, grid: Grid) -> Result<(), Mismatch> {
     Ok(())
 }
 
-/// Whether memory that is written, or changed by atomics, is reached by one parameter alone.
-fn check_overlaps(kernel: &KernelDescription, given: &[Passed]) -> Result<(), Error> {
-    let memories: Vec<(&Parameter, &Memory)> = (kernel.parameters.iter().zip(given))
-        .filter_map(|(parameter, passed)| Some((parameter, passed.memory.as_ref()?)))
+/// Whether memory that is written, or changed by atomics, is reached by one parameter alone, and by no static.
+fn check_overlaps(
+    kernel: &KernelDescription,
+    statics: &[(&StaticDescription, &Buffer)],
+    given: &[Passed],
+) -> Result<(), Error> {
+    let statics: Vec<(&Parameter, Memory)> = (statics.iter())
+        .map(|(of, buffer)| (&of.elements, Memory::of(*buffer, 1)))
+        .collect();
+    let passed = (kernel.parameters.iter().zip(given))
+        .filter_map(|(parameter, passed)| Some((parameter, passed.memory.as_ref()?)));
+    let memories: Vec<(&Parameter, &Memory)> = (statics.iter())
+        .map(|(parameter, memory)| (*parameter, memory))
+        .chain(passed)
         .collect();
     for (index, (second, memory)) in memories.iter().enumerate() {
         for (first, other) in &memories[..index] {
@@ -324,6 +334,17 @@ fn check_overlaps(kernel: &KernelDescription, given: &[Passed]) -> Result<(), Er
 }
 
 impl Memory {
+    /// A buffer with elements of so many bytes.
+    fn of<T: Pod>(buffer: &Buffer<T>, size: u64) -> Memory {
+        Memory {
+            address: buffer.address(),
+            elements: buffer.bytes().checked_div(size).unwrap_or(0),
+            size,
+            writable: false,
+            extents: Vec::new(),
+        }
+    }
+
     /// Bytes that are also another's.
     fn common(&self, other: &Memory) -> u64 {
         let end = |of: &Memory| of.address.saturating_add(of.elements * of.size);

@@ -8,6 +8,10 @@ use thisgpu_llvm::Program;
 const KERNEL: &str = "__thisgpu_kernel_";
 /// How symbols of formats begin; the number that records have follows.
 const FORMAT: &str = "__thisgpu_format_";
+/// How symbols of descriptors of statics begin.
+const HELD: &str = "__thisgpu_held_";
+/// How symbols of statics begin that the host fills.
+const BUFFER: &str = "__thisgpu_buffer_";
 /// What the library calls the layout read here.
 const VERSION: u32 = 2;
 /// Bytes of a parameter's description.
@@ -150,20 +154,56 @@ pub struct KernelDescription {
     pub parameters: Vec<Parameter>,
 }
 
+/// A static that the host fills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaticDescription {
+    /// Its name in the source.
+    pub name: String,
+    /// File and line.
+    pub place: String,
+    /// Its elements.
+    pub elements: Parameter,
+}
+
+impl StaticDescription {
+    /// The symbol of its memory.
+    pub fn symbol(&self) -> String {
+        format!("{BUFFER}{}", self.name)
+    }
+}
+
 /// The kernels of a program, in the order of their symbols.
 pub fn kernels(program: &Program) -> Result<Vec<KernelDescription>, Error> {
-    let mut kernels = program
+    described(program, KERNEL)
+}
+
+/// The statics of a program that the host fills, in the order of their names.
+pub fn statics(program: &Program) -> Result<Vec<StaticDescription>, Error> {
+    let all = described(program, HELD)?.into_iter();
+    let statics = all.filter_map(|mut of| {
+        Some(StaticDescription {
+            elements: of.parameters.pop()?,
+            name: of.name,
+            place: of.place,
+        })
+    });
+    Ok(statics.collect())
+}
+
+/// What has a descriptor whose symbol begins so.
+fn described(program: &Program, prefix: &str) -> Result<Vec<KernelDescription>, Error> {
+    let mut described = program
         .symbols()
         .into_iter()
-        .filter_map(|symbol| symbol.strip_prefix(KERNEL))
+        .filter_map(|symbol| symbol.strip_prefix(prefix))
         .map(|symbol| {
-            let bytes = program.constant_bytes(&format!("{KERNEL}{symbol}"));
+            let bytes = program.constant_bytes(&format!("{prefix}{symbol}"));
             let bytes = bytes.ok_or_else(|| bad(symbol, "its descriptor is no constant"))?;
             kernel(symbol, &bytes)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    kernels.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-    Ok(kernels)
+    described.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    Ok(described)
 }
 
 /// The formats of a program by their numbers.

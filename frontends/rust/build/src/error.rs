@@ -92,6 +92,24 @@ pub enum Error {
         /// What the kernel does to it.
         does: String,
     },
+    /// No static of this name that the host fills, or none that a kernel reads.
+    #[error("no kernel reads a static `{name}` marked `#[device_static]`; there are {known}")]
+    NoStatic {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// The elements of a static are others.
+    #[error("the static `{name}` has {elements}, not {wanted}")]
+    StaticElements {
+        /// The static.
+        name: String,
+        /// Its elements.
+        elements: String,
+        /// Those that were asked for.
+        wanted: &'static str,
+    },
     /// The number of arguments is wrong.
     #[error("kernel `{kernel}` takes {expected} arguments ({names}), {given} given")]
     ArgumentCount {

@@ -1,13 +1,14 @@
 //! Launches: a compiled crate on a device, with arguments as the kernels' Rust signatures have them.
 
-use crate::argument::{self, Argument, Passed, Ready};
+use crate::argument::{self, Argument, Passed};
 use crate::compiled::{Compiled, Description};
-use crate::descriptor::KernelDescription;
+use crate::descriptor::{KernelDescription, StaticDescription};
 use crate::error::Error;
 use crate::output;
-use cranelift_thisgpu::driver;
+use cranelift_thisgpu::driver::{self, Pod};
 use cranelift_thisgpu::sim::debug::Session;
-use cranelift_thisgpu::{Buffer, Device, Grid, Report};
+use cranelift_thisgpu::{Buffer, Device, DeviceError, Grid, Report, Stream};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A crate of kernels on a device.
@@ -47,6 +48,14 @@ impl Compiled {
     }
 }
 
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Module")
+            .field(&self.description.name)
+            .finish()
+    }
+}
+
 impl Module {
     /// A kernel by name.
     ///
@@ -66,12 +75,54 @@ impl Module {
         })
     }
 
+    /// The memory of a static marked `#[device_static]`, for the host to fill: the elements of the array that it is, or
+    /// one.
+    ///
+    /// # Errors
+    /// None of this name that a kernel reads; other elements.
+    pub fn device_static<T: Pod>(&self, name: &str) -> Result<Buffer<T>, Error> {
+        let Some((of, buffer)) = self.statics().find(|(of, _)| of.name == name) else {
+            let known: Vec<&str> = self.statics().map(|(of, _)| of.name.as_str()).collect();
+            return Err(Error::NoStatic {
+                name: name.into(),
+                known: if known.is_empty() {
+                    "none".into()
+                } else {
+                    known.join(", ")
+                },
+            });
+        };
+        if size_of::<T>() != of.elements.size as usize {
+            return Err(Error::StaticElements {
+                name: name.into(),
+                elements: argument::elements(&of.elements),
+                wanted: std::any::type_name::<T>(),
+            });
+        }
+        Ok(buffer.cast()?)
+    }
+
+    /// The statics that the host fills, as far as kernels read them, and their memory.
+    fn statics(&self) -> impl Iterator<Item = (&StaticDescription, &Buffer)> {
+        let statics = self.description.statics.iter();
+        statics.filter_map(|of| Some((of, self.module.data(&of.symbol())?)))
+    }
+
     /// What its kernels have printed and no launch has shown: those of a debugger.
     ///
     /// # Errors
     /// Memory that cannot be read.
     pub fn output(&self) -> Result<String, Error> {
         output::read(&self.module, &self.description.formats)
+    }
+
+    /// The outcome of a launch, and what was printed.
+    fn told(&self, outcome: Result<Report, DeviceError>) -> (Result<Report, Error>, String) {
+        let outcome = outcome.map_err(Error::from);
+        match output::take(&self.module, &self.description.formats) {
+            Ok(text) => (outcome, text),
+            Err(error) => (outcome.and(Err(error)), String::new()),
+        }
     }
 
     /// What is known of its kernels.
@@ -145,26 +196,23 @@ impl Launch<'_> {
 
     /// Runs it to its end, and gives what it printed.
     pub fn run_with_output(self) -> (Result<Report, Error>, String) {
-        let values = match self.values() {
-            Ok(values) => values,
+        let outcome = match self.driver() {
+            Ok(launch) => launch.run(),
             Err(error) => return (Err(error), String::new()),
         };
-        let arguments: Vec<&dyn driver::Argument> = values
-            .iter()
-            .map(|value| value as &dyn driver::Argument)
-            .collect();
-        let outcome = self
-            .kernel
-            .kernel
-            .launch(self.grid)
-            .shared(self.shared)
-            .args(&arguments)
-            .run();
-        let module = &self.kernel.module;
-        match output::take(&module.module, &module.description.formats) {
-            Ok(text) => (outcome.map_err(Error::from), text),
-            Err(error) => (outcome.map_err(Error::from).and(Err(error)), String::new()),
-        }
+        self.kernel.module.told(outcome)
+    }
+
+    /// Puts it on a stream, and does not wait.
+    ///
+    /// # Errors
+    /// Arguments that do not match the parameters; a stream of another device. What is wrong with the launch itself
+    /// comes from [`Pending::wait`].
+    pub fn enqueue(self, stream: &Stream) -> Result<Pending, Error> {
+        Ok(Pending {
+            pending: self.driver()?.enqueue(stream)?,
+            module: self.kernel.module.clone(),
+        })
     }
 
     /// Stands before the first instruction and goes on when it is told to, for a debugger.
@@ -172,19 +220,51 @@ impl Launch<'_> {
     /// # Errors
     /// Arguments that do not match the parameters, an impossible launch, a device without a debugger.
     pub fn debug(self) -> Result<Session, Error> {
-        let values = self.values()?;
-        let arguments: Vec<&dyn driver::Argument> = values
-            .iter()
+        Ok(self.driver()?.debug()?)
+    }
+
+    /// The launch as the driver has it, after all checks.
+    fn driver(&self) -> Result<driver::Launch<'_>, Error> {
+        let description = self.kernel.description();
+        let statics: Vec<_> = self.kernel.module.statics().collect();
+        let values = argument::values(description, &statics, self.grid, &self.given)?;
+        let values: Vec<&dyn driver::Argument> = (values.iter())
             .map(|value| value as &dyn driver::Argument)
             .collect();
         let launch = self.kernel.kernel.launch(self.grid);
-        let session = launch.shared(self.shared).args(&arguments).debug();
-        Ok(session?)
+        Ok(launch.shared(self.shared).args(&values))
+    }
+}
+
+/// A launch on a stream. It keeps its module and the buffers among its arguments alive until it has ended. Dropped, it
+/// runs all the same, and an error stays with the stream.
+#[must_use = "wait for it, or the stream keeps its error"]
+#[derive(Debug)]
+pub struct Pending {
+    pending: driver::Pending,
+    module: Module,
+}
+
+impl Pending {
+    /// Waits until it has ended; what its kernels and others of the module have printed so far goes to standard output.
+    ///
+    /// # Errors
+    /// Its panic or fault, or why it could not be launched; that a fault before it on the stream has skipped it.
+    pub fn wait(self) -> Result<Report, Error> {
+        let (outcome, text) = self.wait_with_output();
+        print!("{text}");
+        outcome
     }
 
-    /// The values as the entry takes them.
-    fn values(&self) -> Result<Vec<Ready>, Error> {
-        argument::values(self.kernel.description(), self.grid, &self.given)
+    /// Waits until it has ended, and gives what its kernels and others of the module have printed so far.
+    pub fn wait_with_output(self) -> (Result<Report, Error>, String) {
+        let outcome = self.pending.wait();
+        self.module.told(outcome)
+    }
+
+    /// The launch as the driver has it: whether it is done, how far it is, how to cancel it.
+    pub fn driver(&self) -> &driver::Pending {
+        &self.pending
     }
 }
 

@@ -24,6 +24,7 @@ mod compiled;
 mod descriptor;
 mod environment;
 mod error;
+mod format;
 mod generate;
 mod kernels;
 mod launch;
@@ -32,12 +33,14 @@ mod toolchain;
 
 pub use argument::{Argument, BufferArgument, Passed};
 pub use compiled::{Compiled, Description};
-pub use descriptor::{Access, Class, KernelDescription, Number, Parameter};
+pub use descriptor::{Access, Class, KernelDescription, Number, Parameter, StaticDescription};
 pub use error::{Error, Mismatch};
 pub use kernels::Kernels;
-pub use launch::{Embedded, Kernel, Launch, Module};
+pub use launch::{Embedded, Kernel, Launch, Module, Pending};
 pub use thisgpu_llvm::flags::OptLevel;
 
 pub use cranelift_thisgpu;
-pub use cranelift_thisgpu::driver::Pod;
-pub use cranelift_thisgpu::{Buffer, Device, DeviceError, Fault, Grid, Options, Report, SimConfig};
+pub use cranelift_thisgpu::driver::{Elapsed, Event, Pod};
+pub use cranelift_thisgpu::{
+    Buffer, Device, DeviceError, Fault, Grid, Options, Report, SimConfig, Stream,
+};

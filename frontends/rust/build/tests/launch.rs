@@ -430,9 +430,10 @@ fn errors_of_rustc_and_missing_kernels_are_told() {
     );
     for (signature, message) in [
         ("pub fn k() -> u32 { 1 }", "a kernel returns nothing"),
+        ("pub fn k<T>(x: T) {}", "so it says with which types"),
         (
-            "pub fn k<T>(x: T) {}",
-            "a kernel has no parameters of types",
+            "pub fn k<'a>(x: &'a [u32]) {}",
+            "a kernel has no lifetime parameters",
         ),
         ("pub async fn k() {}", "a kernel cannot be async"),
         ("pub struct K;", "a kernel is a function"),

@@ -33,6 +33,7 @@
 //! | which part of them is whose | [`Linear`], [`Chunks`], [`Blocks`], [`Rows`], [`Plane`], [`Volume`] |
 //! | rows and planes that are read | [`View2`], [`View3`] |
 //! | shared memory | [`Shared`], [`shared!`], [`dynamic_shared`] |
+//! | memory that the host fills | [`macro@device_static`] |
 //! | atomics | `core::sync::atomic`, [`AtomicF32`], [`AtomicF64`], [`AtomicF16x2`] |
 //! | halves | [`F16`], [`F16x2`] |
 //! | mathematics | [`Float`], [`fast`] |
@@ -52,6 +53,7 @@ extern crate self as thisgpu_gpu;
 mod atomic;
 pub mod block;
 mod device;
+mod device_static;
 mod element;
 mod elements;
 pub mod fast;
@@ -73,6 +75,7 @@ mod view;
 pub mod warp;
 
 pub use atomic::{AtomicF16x2, AtomicF32, AtomicF64};
+pub use device_static::DeviceStatic;
 pub use element::Element;
 pub use elements::{Elements, StridedElements};
 pub use float::Float;
@@ -81,11 +84,13 @@ pub use index::{BlockIndex, Index1, Index2, Index3, ThreadIndex};
 pub use memory::DisjointMut;
 pub use parameter::{Borrowed, Parameter};
 pub use partition::{Blocks, Chunks, Linear, Partition, Plane, Rows, Strided, Volume};
-pub use print::Print;
+pub use print::{Print, PrintDisplay};
 pub use shared::{Atomics, DynamicShared, Shared, dynamic_shared};
 pub use view::{View2, View3};
 
-pub use thisgpu_gpu_macros::{Element, kernel, kernel_test, print, println, shared};
+pub use thisgpu_gpu_macros::{
+    Element, Print, device_static, kernel, kernel_test, print, println, shared,
+};
 
 /// Whether this is compiled for the device.
 pub const ON_DEVICE: bool = cfg!(thisgpu);

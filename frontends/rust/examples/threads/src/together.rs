@@ -219,3 +219,102 @@ pub fn float_atomics(x: &[f32], single: &[AtomicF32], double: &[AtomicF64], pair
         let _ = double[3].compare_exchange(0.0, 4.5, AcqRel, Relaxed);
     }
 }
+
+/// y = a · x + y for several types.
+#[kernel(instances(f32, f64, u32))]
+pub fn axpy<T>(a: T, x: &[T], mut y: DisjointMut<T>)
+where
+    T: Element + Parameter + core::ops::Mul<Output = T> + core::ops::Add<Output = T>,
+{
+    if let Some((x, y)) = thread::own((x, &mut y)) {
+        *y = a * *x + *y;
+    }
+}
+
+/// The sums of groups of a few lanes, for types and sizes.
+#[kernel(name = "sums_of", max_threads = 64, instances(<u32, 4>, <i64, 32>, <[u16; 2], 2>))]
+pub fn group_sums<T: Sum, const N: u32>(x: &[T], mut sums: DisjointMut<T>) {
+    let own = x[thread::global_id()];
+    let sum = warp::Tile::<N>::this().reduce(own, T::plus);
+    if let Some(out) = sums.thread_mut() {
+        *out = sum;
+    }
+}
+
+/// What can be added, without a panic.
+pub trait Sum: Element {
+    /// The sum of two.
+    fn plus(self, other: Self) -> Self;
+}
+
+impl Sum for u32 {
+    fn plus(self, other: u32) -> u32 {
+        self.wrapping_add(other)
+    }
+}
+
+impl Sum for i64 {
+    fn plus(self, other: i64) -> i64 {
+        self.wrapping_add(other)
+    }
+}
+
+impl Sum for [u16; 2] {
+    fn plus(self, other: [u16; 2]) -> [u16; 2] {
+        core::array::from_fn(|i| self[i].wrapping_add(other[i]))
+    }
+}
+
+/// Coefficients that the host fills.
+#[device_static]
+pub static COEFFICIENTS: [f32; 4];
+
+/// A number that the host may change.
+#[device_static]
+static SCALE: u32 = 3;
+
+/// Polynomials with coefficients of the module.
+#[kernel]
+pub fn polynomials(mut x: DisjointMut<f32>) {
+    if let Some(x) = x.thread_mut() {
+        let all = 0..COEFFICIENTS.len();
+        let value = all.rev().fold(0.0, |sum, i| sum * *x + COEFFICIENTS.at(i));
+        *x = value * SCALE.read() as f32;
+    }
+}
+
+/// A structure that can be printed.
+#[derive(Clone, Copy, Debug, Print)]
+pub struct Label<'a> {
+    /// A name.
+    pub name: &'a str,
+    at: Option<[u32; 2]>,
+}
+
+/// What has no names for its fields.
+#[derive(Print)]
+struct Wrapped(u8, char);
+
+/// Prints texts, lists and structures; and a record that has no room.
+#[kernel]
+pub fn tell(x: &[u32]) {
+    let i = thread::global_id();
+    let names = ["zero", "one: \"ä\"", ""];
+    let (name, part) = (names[i % 3], &x[..i.min(x.len())]);
+    println!(
+        "{i} {name:>6}|{name:?} {part:?} {:?} {:2x?}",
+        x.get(i),
+        [Some(i as u8); 2]
+    );
+    println!(
+        "{:?} {:#?}",
+        Wrapped(i as u8, 'ß'),
+        Label {
+            name,
+            at: x.get(i).map(|x| [*x, 7])
+        }
+    );
+    if i == 2 {
+        println!("{:?}", &x[..]);
+    }
+}
