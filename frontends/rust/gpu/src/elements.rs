@@ -42,7 +42,7 @@ impl<'a, T> Elements for &'a [T] {
 
 impl<T> StridedElements for &[T] {}
 
-impl<'a, T: Element, P: Partition> Elements for &'a mut DisjointMut<T, P> {
+impl<'a, T: Element, P: Partition> Elements for &'a mut DisjointMut<'_, T, P> {
     type Index = P::Index;
     type Item = P::Part<'a, T>;
 
@@ -58,7 +58,7 @@ impl<'a, T: Element, P: Partition> Elements for &'a mut DisjointMut<T, P> {
     }
 }
 
-impl<T: Element, P: Strided> StridedElements for &mut DisjointMut<T, P> {}
+impl<T: Element, P: Strided> StridedElements for &mut DisjointMut<'_, T, P> {}
 
 macro_rules! views {
     ($($view:ident: $index:ident($($at:ident),*)),*) => {

@@ -16,7 +16,7 @@
 //! }
 //! # fn main() {
 //! # let mut y = [1.0];
-//! # saxpy(2.0, &[3.0], unsafe { DisjointMut::from_slice(&mut y) });
+//! # saxpy(2.0, &[3.0], DisjointMut::from_slice(&mut y));
 //! # assert_eq!(y, [7.0]);
 //! # }
 //! ```

@@ -27,59 +27,55 @@ use core::marker::PhantomData;
 ///     }
 /// }
 /// # let (mut pairs, mut count) = ([1, 2], [0]);
-/// # unsafe { turn(DisjointMut::from_slice(&mut pairs), DisjointMut::from_slice(&mut count)) };
+/// # turn(DisjointMut::from_slice(&mut pairs), DisjointMut::from_slice(&mut count));
 /// # assert_eq!((pairs, count), ([2, 1], [1]));
 /// ```
-pub struct DisjointMut<T, P = Linear> {
+///
+/// It lives no longer than the launch, or the slice, whose memory it is.
+pub struct DisjointMut<'a, T, P = Linear> {
     start: *mut T,
     extents: Extents,
-    partition: PhantomData<P>,
+    of: PhantomData<(&'a mut [T], P)>,
 }
 
-impl<T: Element, P: Partition> DisjointMut<T, P> {
+impl<'a, T: Element, P: Partition> DisjointMut<'a, T, P> {
     /// A view of memory.
     ///
     /// # Safety
     /// `start` is the address of so many elements, fewer than 2^32, that nothing but such views of the same partition,
-    /// one a thread, reaches as long as this one is used; and the launch has no more dimensions than the partition
+    /// one a thread, reaches as long as it lives; and the launch has no more dimensions than the partition
     /// tells apart.
     #[inline(always)]
     pub(crate) unsafe fn from_raw(start: *mut T, extents: Extents) -> Self {
         DisjointMut {
             start,
             extents,
-            partition: PhantomData,
+            of: PhantomData,
         }
     }
 
-    /// A view of a slice in one line, for tests on the host, where there is one thread.
-    ///
-    /// # Safety
-    /// Nothing else reaches the slice as long as the view, which does not keep it, is used.
+    /// A view of a slice in one line that this thread has alone: for tests on the host, where there is one thread.
     ///
     /// # Panics
     /// More than 2^32 - 1 elements.
-    pub unsafe fn from_slice(slice: &mut [T]) -> Self {
+    pub fn from_slice(slice: &'a mut [T]) -> Self {
         let len = u32::try_from(slice.len()).unwrap_or_else(|_| past_the_end());
-        // SAFETY: as the caller promises.
-        unsafe { Self::from_slice_of(slice, [len, 1, 1]) }
+        Self::from_slice_of(slice, [len, 1, 1])
     }
 
-    /// A view of a slice with so many elements along x, y, z, for tests on the host, where there is one thread.
-    ///
-    /// # Safety
-    /// Nothing else reaches the slice as long as the view, which does not keep it, is used.
+    /// A view of a slice with so many elements along x, y, z that this thread has alone: for tests on the host, where
+    /// there is one thread.
     ///
     /// # Panics
     /// The slice has not so many elements, or more than 2^32 - 1.
-    pub unsafe fn from_slice_of(slice: &mut [T], [x, y, z]: [u32; 3]) -> Self {
+    pub fn from_slice_of(slice: &'a mut [T], [x, y, z]: [u32; 3]) -> Self {
         let elements = x.checked_mul(y).and_then(|plane| plane.checked_mul(z));
         assert!(
             elements.is_some_and(|elements| elements as usize == slice.len()),
             "{x} · {y} · {z} elements are not {}",
             slice.len()
         );
-        // SAFETY: so many there are; and as the caller promises.
+        // SAFETY: so many there are, which nothing else reaches as long as the slice is borrowed.
         unsafe { Self::from_raw(slice.as_mut_ptr(), Extents { x, y, z }) }
     }
 
@@ -175,7 +171,7 @@ impl<T: Element, P: Partition> DisjointMut<T, P> {
     }
 }
 
-impl<T: Element, P: Strided> DisjointMut<T, P> {
+impl<T: Element, P: Strided> DisjointMut<'_, T, P> {
     /// This thread's parts: that of its number, and on by the size of the grid.
     #[inline(always)]
     pub fn strided_mut(&mut self) -> thread::Strided<&mut Self> {
@@ -183,7 +179,7 @@ impl<T: Element, P: Strided> DisjointMut<T, P> {
     }
 }
 
-impl<T, P> fmt::Debug for DisjointMut<T, P> {
+impl<T, P> fmt::Debug for DisjointMut<'_, T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DisjointMut of {}", self.extents.len())
     }

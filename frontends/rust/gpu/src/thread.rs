@@ -138,8 +138,7 @@ pub fn global_size() -> usize {
 /// ```
 /// use thisgpu_gpu::{DisjointMut, thread};
 /// let (x, mut y) = ([1, 2], [5, 6]);
-/// // SAFETY: nothing else has the array as long as the view is used.
-/// let mut view: DisjointMut<u32> = unsafe { DisjointMut::from_slice(&mut y) };
+/// let mut view: DisjointMut<u32> = DisjointMut::from_slice(&mut y);
 /// if let Some((x, y)) = thread::own((&x[..], &mut view)) {
 ///     *y += x;
 /// }
@@ -158,8 +157,7 @@ pub fn own<E: Elements>(arrays: E) -> Option<E::Item> {
 /// ```
 /// use thisgpu_gpu::{DisjointMut, thread};
 /// let (x, mut y) = ([1, 2], [5, 6]);
-/// // SAFETY: nothing else has the array as long as the view is used.
-/// let mut view: DisjointMut<u32> = unsafe { DisjointMut::from_slice(&mut y) };
+/// let mut view: DisjointMut<u32> = DisjointMut::from_slice(&mut y);
 /// for (x, y) in thread::strided((&x[..], &mut view)) {
 ///     *y += x;
 /// }

@@ -21,7 +21,7 @@ use crate::warp;
 ///     }
 /// }
 /// # let mut sums = [0];
-/// # eights(&[5], unsafe { DisjointMut::from_slice(&mut sums) });
+/// # eights(&[5], DisjointMut::from_slice(&mut sums));
 /// # assert_eq!(sums, [5]);
 /// ```
 #[derive(Clone, Copy, Debug)]
