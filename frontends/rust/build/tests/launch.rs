@@ -435,6 +435,10 @@ fn errors_of_rustc_and_missing_kernels_are_told() {
             "pub fn k<'a>(x: &'a [u32]) {}",
             "a kernel has no lifetime parameters",
         ),
+        (
+            "pub fn k(x: Forever) {}\ntype Forever = DisjointMut<'static, u32>;",
+            "argument requires that borrow lasts for `'static`",
+        ),
         ("pub async fn k() {}", "a kernel cannot be async"),
         ("pub struct K;", "a kernel is a function"),
     ] {

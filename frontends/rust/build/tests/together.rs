@@ -165,35 +165,61 @@ fn groups_of_each_size_work_apart() {
             launch.arg(size as u32).arg(&given).arg(&mut out)
         });
         for (i, found) in out.to_vec().unwrap().into_iter().enumerate() {
-            let (rank, first) = (i % size, i / size * size);
-            let tile = &x[first..first + size];
-            let sum = |part: &[u32]| part.iter().fold(0u32, |sum, x| sum.wrapping_add(*x));
-            let mask = |holds: &dyn Fn(u32) -> bool| {
-                let bits = tile
-                    .iter()
-                    .enumerate()
-                    .map(|(rank, x)| u32::from(holds(*x)) << rank);
-                bits.sum::<u32>()
-            };
-            let odd = mask(&|x| x % 2 == 1);
-            let all = u32::MAX >> (32 - size);
-            let expected = [
-                (rank | ((i % 32 / size) << 8) | (size << 16)) as u32,
-                tile[(rank + 1) % size],
-                tile[rank.saturating_sub(1)],
-                tile[if rank + 2 < size { rank + 2 } else { rank }],
-                tile[rank ^ 1],
-                sum(tile),
-                sum(&tile[..=rank]),
-                if rank == 0 { 7 } else { sum(&tile[..rank]) },
-                odd,
-                u32::from(odd == all)
-                    | u32::from(odd != 0) << 1
-                    | mask(&|y| y % 3 == x[i] % 3) << 2,
-            ];
-            assert_eq!(found, expected, "size {size}, thread {i}");
+            assert_eq!(found, of_tile(size, &x, i), "size {size}, thread {i}");
         }
     }
+}
+
+/// A group does not read lanes of others, which may be elsewhere.
+#[test]
+fn groups_do_different_things() {
+    let (device, module) = checking();
+    let mut random = Random(8);
+    let x: Vec<u32> = (0..64).map(|_| random.bits() as u32).collect();
+    let given = device.upload(&x).unwrap();
+    let mut out = device.zeros::<[u32; 10]>(64).unwrap();
+    ran(
+        &module,
+        "groups_apart",
+        Grid::new([1; 3], [64, 1, 1]),
+        |launch| launch.arg(&given).arg(&mut out),
+    );
+    for (i, found) in out.to_vec().unwrap().into_iter().enumerate() {
+        let tile = &x[i / 4 * 4..][..4];
+        let expected = match i / 4 % 2 {
+            0 => of_tile(4, &x, i),
+            _ => [*tile.iter().max().unwrap(); 10],
+        };
+        assert_eq!(found, expected, "thread {i}");
+    }
+}
+
+/// What a thread finds in its group.
+fn of_tile(size: usize, x: &[u32], i: usize) -> [u32; 10] {
+    let (rank, first) = (i % size, i / size * size);
+    let tile = &x[first..first + size];
+    let sum = |part: &[u32]| part.iter().fold(0u32, |sum, x| sum.wrapping_add(*x));
+    let mask = |holds: &dyn Fn(u32) -> bool| {
+        let bits = tile
+            .iter()
+            .enumerate()
+            .map(|(rank, x)| u32::from(holds(*x)) << rank);
+        bits.sum::<u32>()
+    };
+    let odd = mask(&|x| x % 2 == 1);
+    let all = u32::MAX >> (32 - size);
+    [
+        (rank | ((i % 32 / size) << 8) | (size << 16)) as u32,
+        tile[(rank + 1) % size],
+        tile[rank.saturating_sub(1)],
+        tile[if rank + 2 < size { rank + 2 } else { rank }],
+        tile[rank ^ 1],
+        sum(tile),
+        sum(&tile[..=rank]),
+        if rank == 0 { 7 } else { sum(&tile[..rank]) },
+        odd,
+        u32::from(odd == all) | u32::from(odd != 0) << 1 | mask(&|y| y % 3 == x[i] % 3) << 2,
+    ]
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub mod access {
 /// Numbers of elements cross as 32 bits: a comparison with a thread's number is then one of 32 bits.
 ///
 /// # Safety
-/// What `receive` gives is valid if the host passed what `DESCRIPTION` says.
+/// `DESCRIPTION` says what the host has to pass so that an entry gets what the other items say.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a kernel",
     note = "a parameter is a number, `bool`, `F16`, `F16x2`, `&[T]`, `&T`, `View2<T>`, `View3<T>`, also of atomics, or \
@@ -74,16 +74,29 @@ pub unsafe trait Parameter: Sized {
     type Fourth;
     #[doc(hidden)]
     const DESCRIPTION: Description;
+}
+
+/// What a parameter is made of, within a launch: nothing that it refers to lives longer.
+///
+/// # Safety
+/// What `receive` gives is valid as long as the launch, if the host passed what `DESCRIPTION` says.
+#[doc(hidden)]
+pub unsafe trait Received<'launch>: Parameter {
     /// # Safety
     /// The values are what the host passed for this parameter.
-    #[doc(hidden)]
     unsafe fn receive(
+        launch: &'launch Launch,
         first: Self::First,
         second: Self::Second,
         third: Self::Third,
         fourth: Self::Fourth,
     ) -> Self;
 }
+
+/// Something that lives as long as a launch.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Launch;
 
 macro_rules! values {
     ($($type:ident as $abi:ident, $number:ident: |$value:ident| $receive:expr),* $(,)?) => {
@@ -102,8 +115,12 @@ macro_rules! values {
                     size: size_of::<$type>() as u32,
                     align: align_of::<$type>() as u32,
                 };
+            }
+
+            // SAFETY: it refers to nothing.
+            unsafe impl Received<'_> for $type {
                 #[inline(always)]
-                unsafe fn receive($value: $abi, (): (), (): (), (): ()) -> $type {
+                unsafe fn receive(_: &Launch, $value: $abi, (): (), (): (), (): ()) -> $type {
                     $receive
                 }
             }
@@ -225,12 +242,12 @@ directions!(
 /// Memory: its address, and its extents behind it.
 macro_rules! memories {
     ($(
-        [$($generics:tt)*] $type:ty: $address:ty, $directions:ty, ($access:expr, $dimensions:expr),
+        [$($generics:tt)*] $type:ty as $here:ty: $address:ty, $directions:ty, ($access:expr, $dimensions:expr),
         |$start:ident, $extents:ident| $receive:expr;
     )*) => {
         $(
-            // SAFETY: the host passes the address of so many elements, fewer than 2^32, in memory that outlives the
-            // launch. Nobody else writes what is read, or reaches what is written, and the launch has no more
+            // SAFETY: the host passes the address of so many elements, fewer than 2^32, in memory that is there as long
+            // as the launch. Nobody else writes what is read, or reaches what is written, and the launch has no more
             // dimensions than the type says.
             unsafe impl<$($generics)*> Parameter for $type {
                 type First = $address;
@@ -245,8 +262,13 @@ macro_rules! memories {
                     size: size_of::<T>() as u32,
                     align: align_of::<T>() as u32,
                 };
+            }
+
+            // SAFETY: as long as the launch, for the same reasons.
+            unsafe impl<'launch, $($generics)*> Received<'launch> for $here {
                 #[inline(always)]
                 unsafe fn receive(
+                    _: &'launch Launch,
                     start: $address,
                     second: Self::Second,
                     third: Self::Third,
@@ -265,14 +287,14 @@ macro_rules! memories {
 }
 
 memories!(
-    [T: Borrowed] &T: *const T, Point, (T::ACCESS, 3), |start, _extents| &*start;
-    [T: Borrowed] &[T]: *const T, Line, (T::ACCESS, 3),
+    [T: Borrowed] &T as &'launch T: *const T, Point, (T::ACCESS, 3), |start, _extents| &*start;
+    [T: Borrowed] &[T] as &'launch [T]: *const T, Line, (T::ACCESS, 3),
         |start, extents| core::slice::from_raw_parts(start, extents.x as usize);
-    [T: Borrowed] View2<'_, T>: *const T, Flat, (T::ACCESS, 3),
+    [T: Borrowed] View2<'_, T> as View2<'launch, T>: *const T, Flat, (T::ACCESS, 3),
         |start, extents| View2::from_raw_parts(start, extents);
-    [T: Borrowed] View3<'_, T>: *const T, Deep, (T::ACCESS, 3),
+    [T: Borrowed] View3<'_, T> as View3<'launch, T>: *const T, Deep, (T::ACCESS, 3),
         |start, extents| View3::from_raw_parts(start, extents);
-    [T: Element, P: Partition] DisjointMut<'_, T, P>: *mut T, P::Directions, (access::WRITE, P::DIMENSIONS),
+    [T: Element, P: Partition] DisjointMut<'_, T, P> as DisjointMut<'launch, T, P>: *mut T, P::Directions, (access::WRITE, P::DIMENSIONS),
         |start, extents| DisjointMut::from_raw(start.cast_mut(), extents);
 );
 

@@ -173,7 +173,11 @@ impl<const N: u32> Tile<N> {
             if distance >= N {
                 return value;
             }
-            let below = warp::shuffle_up(value, distance);
+            // Another group may be elsewhere: its lanes are not read.
+            let below = match N {
+                warp::LANES => warp::shuffle_up(value, distance),
+                _ => self.shuffle_up(value, distance),
+            };
             if rank >= distance {
                 operation(below, value)
             } else {
@@ -191,7 +195,11 @@ impl<const N: u32> Tile<N> {
         first: T,
         operation: impl Fn(T, T) -> T,
     ) -> T {
-        let below = self.shuffle_up(self.scan(value, operation), 1);
+        let up_to_this = self.scan(value, operation);
+        let below = match N {
+            warp::LANES => warp::shuffle_up(up_to_this, 1),
+            _ => self.shuffle_up(up_to_this, 1),
+        };
         if self.rank() == 0 { first } else { below }
     }
 }

@@ -96,7 +96,7 @@ pub fn device(
         }
         passed.extend(splice(
             &format!(
-                "<$ as ::thisgpu_gpu::Parameter>::receive({}),",
+                "<$ as ::thisgpu_gpu::parameter::Received<'_>>::receive(&launch, {}),",
                 names.join(", ")
             ),
             std::slice::from_ref(ty),
@@ -109,9 +109,10 @@ pub fn device(
     let name: TokenStream = TokenTree::from(signature.name.clone()).into();
     let entry = format!(
         "#[unsafe(export_name = \"{symbol}\")]
-         #[allow(improper_ctypes_definitions, non_snake_case, unused_unsafe, unsafe_code, clippy::all, \
-         clippy::pedantic)]
+         #[allow(improper_ctypes_definitions, non_snake_case, unused_unsafe, unused_variables, unsafe_code, \
+         clippy::all, clippy::pedantic)]
          extern \"C\" fn __thisgpu_entry_{symbol}($) {{
+             let launch = ::thisgpu_gpu::parameter::Launch;
              // SAFETY: the host passes what the descriptor says.
              unsafe {{ $ $($) }}
          }}"

@@ -129,6 +129,21 @@ pub fn nested_tiles(x: &[u32], mut out: DisjointMut<u32>) {
     }
 }
 
+/// Groups that do different things at once: every other one all that there is, the others something else.
+#[kernel]
+pub fn groups_apart(x: &[u32], mut out: DisjointMut<[u32; 10]>) {
+    let value = x[thread::global_id()];
+    let tile = warp::Tile::<4>::this();
+    let found = if tile.index().is_multiple_of(2) {
+        of_tile::<4>(value)
+    } else {
+        [tile.reduce(value, u32::max); 10]
+    };
+    if let Some(out) = out.thread_mut() {
+        *out = found;
+    }
+}
+
 /// Reductions and prefixes of a block, one after the other through the same shared memory, of several sizes of values.
 #[kernel]
 pub fn block_results(
