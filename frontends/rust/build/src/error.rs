@@ -77,8 +77,8 @@ pub enum Error {
     },
     /// Two parameters reach the same memory, and one of them is written.
     #[error(
-        "kernel `{kernel}`, parameters `{first}` and `{second}`: have {bytes} bytes of memory in common, and the kernel \
-         {does}; pass buffers that have none, or copy one"
+        "kernel `{kernel}`, parameters `{first}` and `{second}`: have {bytes} bytes of memory in common, and the \
+         kernel {does}; pass buffers that have none, or copy one"
     )]
     Overlap {
         /// The kernel.

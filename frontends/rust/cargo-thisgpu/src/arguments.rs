@@ -47,7 +47,8 @@ pub fn read(device: &Device, parameter: &Parameter, text: &str) -> Result<Ready>
     Ok(Ready::Memory(device.upload(&bytes)?, extents))
 }
 
-/// The extents that stand before memory of rows or planes, and what is left, with the number of elements in their place.
+/// The extents that stand before memory of rows or planes, and what is left, with the number of elements in their
+/// place.
 fn extents(class: Class, text: &str) -> Result<(Vec<u32>, String)> {
     let wanted = match class {
         Class::Plane | Class::Volume => class.extents(),

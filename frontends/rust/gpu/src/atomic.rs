@@ -120,15 +120,15 @@ macro_rules! atomics {
                     self.fetch_add(-value, order)
                 }
 
-                #[doc = concat!("Puts the lesser there, as [`", stringify!($value), "::", stringify!($min), "`] says, ")]
-                /// by compare-and-swap; gives what was there.
+                /// Puts the lesser there, by compare-and-swap, and gives what was there. Which it is says
+                #[doc = concat!("[`", stringify!($value), "::", stringify!($min), "`].")]
                 #[inline(always)]
                 pub fn fetch_min(&self, value: $value, order: Ordering) -> $value {
                     self.fetch_update(order, |old| old.$min(value))
                 }
 
-                #[doc = concat!("Puts the greater there, as [`", stringify!($value), "::", stringify!($max), "`] says, ")]
-                /// by compare-and-swap; gives what was there.
+                /// Puts the greater there, by compare-and-swap, and gives what was there. Which it is says
+                #[doc = concat!("[`", stringify!($value), "::", stringify!($max), "`].")]
                 #[inline(always)]
                 pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                     self.fetch_update(order, |old| old.$max(value))

@@ -6,8 +6,8 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
 
-/// What [`#[device_static]`](macro@crate::device_static) makes of a static: the host fills it between launches, kernels read
-/// it by value.
+/// What [`#[device_static]`](macro@crate::device_static) makes of a static: the host fills it between launches, kernels
+/// read it by value.
 #[repr(transparent)]
 pub struct DeviceStatic<T>(UnsafeCell<MaybeUninit<T>>);
 

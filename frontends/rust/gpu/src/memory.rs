@@ -1,9 +1,9 @@
 //! Buffers that the threads of a launch write, each its own part.
 //!
 //! Rust's `&mut [T]` says that nobody else has the slice, which is not so where every thread has it. [`DisjointMut`]
-//! says what is: it hands a thread the part that its [partition](Partition) gives it, and nobody else. The host launches
-//! only where that holds: with no more dimensions than the partition tells apart, and with no other parameter that
-//! reaches the same memory.
+//! says what is: it hands a thread the part that its [partition](Partition) gives it, and nobody else. The host
+//! launches only where that holds: with no more dimensions than the partition tells apart, and with no other parameter
+//! that reaches the same memory.
 
 use crate::element::Element;
 use crate::index::ThreadIndex;

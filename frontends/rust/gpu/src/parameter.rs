@@ -294,7 +294,8 @@ memories!(
         |start, extents| View2::from_raw_parts(start, extents);
     [T: Borrowed] View3<'_, T> as View3<'launch, T>: *const T, Deep, (T::ACCESS, 3),
         |start, extents| View3::from_raw_parts(start, extents);
-    [T: Element, P: Partition] DisjointMut<'_, T, P> as DisjointMut<'launch, T, P>: *mut T, P::Directions, (access::WRITE, P::DIMENSIONS),
+    [T: Element, P: Partition] DisjointMut<'_, T, P> as DisjointMut<'launch, T, P>: *mut T,
+        P::Directions, (access::WRITE, P::DIMENSIONS),
         |start, extents| DisjointMut::from_raw(start.cast_mut(), extents);
 );
 

@@ -271,8 +271,8 @@ static BUFFER: Buffer = Buffer {
     words: [const { core::cell::UnsafeCell::new(0) }; WORDS],
 };
 
-/// Asks for room for a record and writes its beginning: its words, and the format's number. The arguments, which have so
-/// many words, follow.
+/// Asks for room for a record and writes its beginning: its words, and the format's number. The arguments, which have
+/// so many words, follow.
 #[doc(hidden)]
 #[inline(always)]
 pub fn record(format: u32, arguments: usize) -> Option<Writer> {

@@ -1,7 +1,8 @@
 //! The shared memory of a block: what its threads hand each other.
 //!
 //! Elements go in and out by value, so no thread has one in its hands. Where two threads come to an element and nothing
-//! orders them (a barrier, an atomic), the value read is unspecified; the simulator's checking mode names both accesses.
+//! orders them (a barrier, an atomic), the value read is unspecified; the simulator's checking mode names both
+//! accesses.
 
 use crate::element::Element;
 use crate::memory::past_the_end;

@@ -36,7 +36,8 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Makes a static memory of the module that the host fills between launches, and kernels read:
-/// `#[device_static] static WEIGHTS: [f32; 256];`, zeros at first, or `= VALUE`. It becomes a `DeviceStatic<[f32; 256]>`.
+/// `#[device_static] static WEIGHTS: [f32; 256];`, zeros at first, or `= VALUE`. It becomes a
+/// `DeviceStatic<[f32; 256]>`.
 ///
 /// The host has it by its name as a buffer, of the array's elements if it is an array. Two of one name clash.
 #[proc_macro_attribute]
