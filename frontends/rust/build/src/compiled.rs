@@ -1,6 +1,6 @@
 //! What a crate of kernels becomes: an object, and what the host must know to launch from it.
 
-use crate::descriptor::KernelDescription;
+use crate::descriptor::{KernelDescription, StaticDescription};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ pub struct Description {
     pub name: String,
     /// Its kernels.
     pub kernels: Vec<KernelDescription>,
+    /// Statics that the host fills.
+    pub statics: Vec<StaticDescription>,
     /// Texts of `println!` by their numbers.
     pub formats: Vec<(u32, String)>,
 }

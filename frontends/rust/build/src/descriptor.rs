@@ -8,23 +8,66 @@ use thisgpu_llvm::Program;
 const KERNEL: &str = "__thisgpu_kernel_";
 /// How symbols of formats begin; the number that records have follows.
 const FORMAT: &str = "__thisgpu_format_";
+/// How symbols of descriptors of statics begin.
+const HELD: &str = "__thisgpu_held_";
+/// How symbols of statics begin that the host fills.
+const BUFFER: &str = "__thisgpu_buffer_";
 /// What the library calls the layout read here.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a parameter's description.
-const DESCRIPTION: usize = 16;
+const DESCRIPTION: usize = 24;
 
 /// What a parameter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// A number by value.
     Value,
-    /// `&[T]`.
-    Slice,
-    /// `DisjointMut<T>`.
-    Disjoint,
-    /// `&T`.
+    /// Memory of one element.
     Reference,
+    /// Memory of elements one behind the other.
+    Slice,
+    /// Memory of rows of elements.
+    Plane,
+    /// Memory of planes of rows of elements.
+    Volume,
 }
+
+/// All classes, at the places that the library's constants say.
+const CLASSES: [Class; 5] = [
+    Class::Value,
+    Class::Reference,
+    Class::Slice,
+    Class::Plane,
+    Class::Volume,
+];
+
+impl Class {
+    /// How many extents the host says: along x, along y, along z.
+    pub fn extents(self) -> usize {
+        match self {
+            Class::Value | Class::Reference => 0,
+            Class::Slice => 1,
+            Class::Plane => 2,
+            Class::Volume => 3,
+        }
+    }
+}
+
+/// What a kernel does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Access {
+    /// It is no memory.
+    None,
+    /// Threads read it, and nobody writes it.
+    Read,
+    /// Each thread has a part of it, which it alone reads and writes.
+    Write,
+    /// Threads change it by atomics.
+    Atomic,
+}
+
+/// All accesses, at the places that the library's constants say.
+const ACCESSES: [Access; 4] = [Access::None, Access::Read, Access::Write, Access::Atomic];
 
 /// What a parameter's elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,6 +119,10 @@ pub struct Parameter {
     pub name: String,
     /// What it is.
     pub class: Class,
+    /// What the kernel does with it.
+    pub access: Access,
+    /// Dimensions that a launch may have, so that each thread has a part of its own: 1 to 3.
+    pub dimensions: u32,
     /// What it or its elements are.
     pub number: Number,
     /// Bytes of the value or of an element.
@@ -107,20 +154,56 @@ pub struct KernelDescription {
     pub parameters: Vec<Parameter>,
 }
 
+/// A static that the host fills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaticDescription {
+    /// Its name in the source.
+    pub name: String,
+    /// File and line.
+    pub place: String,
+    /// Its elements.
+    pub elements: Parameter,
+}
+
+impl StaticDescription {
+    /// The symbol of its memory.
+    pub fn symbol(&self) -> String {
+        format!("{BUFFER}{}", self.name)
+    }
+}
+
 /// The kernels of a program, in the order of their symbols.
 pub fn kernels(program: &Program) -> Result<Vec<KernelDescription>, Error> {
-    let mut kernels = program
+    described(program, KERNEL)
+}
+
+/// The statics of a program that the host fills, in the order of their names.
+pub fn statics(program: &Program) -> Result<Vec<StaticDescription>, Error> {
+    let all = described(program, HELD)?.into_iter();
+    let statics = all.filter_map(|mut of| {
+        Some(StaticDescription {
+            elements: of.parameters.pop()?,
+            name: of.name,
+            place: of.place,
+        })
+    });
+    Ok(statics.collect())
+}
+
+/// What has a descriptor whose symbol begins so.
+fn described(program: &Program, prefix: &str) -> Result<Vec<KernelDescription>, Error> {
+    let mut described = program
         .symbols()
         .into_iter()
-        .filter_map(|symbol| symbol.strip_prefix(KERNEL))
+        .filter_map(|symbol| symbol.strip_prefix(prefix))
         .map(|symbol| {
-            let bytes = program.constant_bytes(&format!("{KERNEL}{symbol}"));
+            let bytes = program.constant_bytes(&format!("{prefix}{symbol}"));
             let bytes = bytes.ok_or_else(|| bad(symbol, "its descriptor is no constant"))?;
             kernel(symbol, &bytes)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    kernels.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-    Ok(kernels)
+    described.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    Ok(described)
 }
 
 /// The formats of a program by their numbers.
@@ -181,27 +264,15 @@ fn kernel(symbol: &str, bytes: &[u8]) -> Result<KernelDescription, Error> {
     let mut parameters = Vec::new();
     for index in 0..count {
         let at = 8 + DESCRIPTION * index;
-        let class = match word(at)? {
-            0 => Class::Value,
-            1 => Class::Slice,
-            2 => Class::Disjoint,
-            3 => Class::Reference,
-            other => {
-                return Err(bad(
-                    symbol,
-                    format!("parameter {index} is of the unknown class {other}"),
-                ));
-            }
-        };
-        let number = *NUMBERS
-            .get(word(at + 4)? as usize)
-            .ok_or_else(|| bad(symbol, format!("parameter {index} is of an unknown type")))?;
+        let unknown = || bad(symbol, format!("parameter {index} is of an unknown type"));
         parameters.push(Parameter {
             name: String::new(),
-            class,
-            number,
-            size: word(at + 8)?,
-            align: word(at + 12)?,
+            class: (CLASSES.get(word(at)? as usize).copied()).ok_or_else(unknown)?,
+            access: (ACCESSES.get(word(at + 4)? as usize).copied()).ok_or_else(unknown)?,
+            dimensions: word(at + 8)?,
+            number: (NUMBERS.get(word(at + 12)? as usize).copied()).ok_or_else(unknown)?,
+            size: word(at + 16)?,
+            align: word(at + 20)?,
         });
     }
     let text = bytes
@@ -293,18 +364,21 @@ mod tests {
     #[test]
     fn a_descriptor_is_read() {
         let text = "name saxpy\nat src/lib.rs:3\nmax_threads 256\nparameter a\nparameter x\ndoc Adds.\n\0\0";
-        let kernel = kernel("saxpy", &bytes(&[1, 2, 0, 9, 4, 4, 1, 9, 4, 4], text)).unwrap();
+        let words = [2, 2, 0, 0, 3, 9, 4, 4, 3, 2, 2, 9, 4, 4];
+        let kernel = kernel("saxpy", &bytes(&words, text)).unwrap();
         assert_eq!(kernel.max_threads, Some(256));
         assert_eq!(kernel.parameters[0].name, "a");
-        assert_eq!(kernel.parameters[1].class, Class::Slice);
+        assert_eq!(kernel.parameters[1].class, Class::Plane);
+        assert_eq!(kernel.parameters[1].access, Access::Write);
+        assert_eq!(kernel.parameters[1].dimensions, 2);
         assert_eq!(kernel.parameters[1].number, Number::F32);
         assert_eq!(kernel.documentation, ["Adds."]);
     }
 
     #[test]
     fn a_descriptor_of_another_version_is_refused() {
-        assert!(kernel("k", &bytes(&[2, 0], "")).is_err());
-        assert!(kernel("k", &bytes(&[1, 1, 0, 9], "")).is_err());
-        assert!(kernel("k", &bytes(&[1, 0], "colour red\n")).is_err());
+        assert!(kernel("k", &bytes(&[1, 0], "")).is_err());
+        assert!(kernel("k", &bytes(&[2, 1, 0, 9], "")).is_err());
+        assert!(kernel("k", &bytes(&[2, 0], "colour red\n")).is_err());
     }
 }

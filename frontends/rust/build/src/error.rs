@@ -75,6 +75,41 @@ pub enum Error {
         /// What it takes, and what was given.
         mismatch: Mismatch,
     },
+    /// Two parameters reach the same memory, and one of them is written.
+    #[error(
+        "kernel `{kernel}`, parameters `{first}` and `{second}`: have {bytes} bytes of memory in common, and the \
+         kernel {does}; pass buffers that have none, or copy one"
+    )]
+    Overlap {
+        /// The kernel.
+        kernel: String,
+        /// One parameter.
+        first: String,
+        /// The other.
+        second: String,
+        /// How much is in both.
+        bytes: u64,
+        /// What the kernel does to it.
+        does: String,
+    },
+    /// No static of this name that the host fills, or none that a kernel reads.
+    #[error("no kernel reads a static `{name}` marked `#[device_static]`; there are {known}")]
+    NoStatic {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// The elements of a static are others.
+    #[error("the static `{name}` has {elements}, not {wanted}")]
+    StaticElements {
+        /// The static.
+        name: String,
+        /// Its elements.
+        elements: String,
+        /// Those that were asked for.
+        wanted: &'static str,
+    },
     /// The number of arguments is wrong.
     #[error("kernel `{kernel}` takes {expected} arguments ({names}), {given} given")]
     ArgumentCount {
@@ -169,6 +204,50 @@ pub enum Mismatch {
     /// The buffer has more elements than a slice can have.
     #[error("has {0} elements; a slice of a kernel has at most {most}", most = u32::MAX)]
     TooLong(u64),
+    /// The memory has rows or planes, and nothing was said of them, or something where it has none.
+    #[error("is memory with {wanted} extents, {given} were given: pass {how}")]
+    ExtentCount {
+        /// How many there are.
+        wanted: usize,
+        /// How many were given.
+        given: usize,
+        /// What to pass.
+        how: &'static str,
+    },
+    /// The extents multiplied are not the elements of the buffer.
+    #[error("has extents {extents:?}, which is not its number of elements, {elements}")]
+    Extents {
+        /// The extents.
+        extents: Vec<u32>,
+        /// Elements of the buffer.
+        elements: u64,
+    },
+    /// The launch has more dimensions than tell threads apart where they share out this memory.
+    #[error(
+        "is shared out among the threads of a launch of {} at most; this one has blocks {blocks:?} of threads \
+         {threads:?}: {how}",
+        if *.most == 1 { "one dimension".to_string() } else { format!("{most} dimensions") }
+    )]
+    Dimensions {
+        /// How many a launch may have.
+        most: u32,
+        /// Its blocks.
+        blocks: [u32; 3],
+        /// Threads of one.
+        threads: [u32; 3],
+        /// What to do instead.
+        how: &'static str,
+    },
+    /// Numbers of threads or blocks have 32 bits, and there are more.
+    #[error(
+        "is shared out by numbers of 32 bits, of which there are too few for blocks {blocks:?} of threads {threads:?}"
+    )]
+    TooMany {
+        /// The blocks.
+        blocks: [u32; 3],
+        /// Threads of one.
+        threads: [u32; 3],
+    },
     /// The parameter is a reference, and the buffer is empty.
     #[error("is a reference to one value, and the buffer has none")]
     Empty,

@@ -258,6 +258,7 @@ impl Kernels {
             description: Description {
                 name: package.name.clone(),
                 formats: descriptor::formats(&program)?,
+                statics: descriptor::statics(&program)?,
                 kernels,
             },
             is_fresh: false,

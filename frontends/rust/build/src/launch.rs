@@ -1,13 +1,14 @@
 //! Launches: a compiled crate on a device, with arguments as the kernels' Rust signatures have them.
 
+use crate::argument::{self, Argument, Passed};
 use crate::compiled::{Compiled, Description};
-use crate::descriptor::{Class, KernelDescription, Number, Parameter};
-use crate::error::{Error, Message, Mismatch};
+use crate::descriptor::{KernelDescription, StaticDescription};
+use crate::error::{Error, Message};
 use crate::{output, runtime};
-use cranelift_thisgpu::driver::argument::Value;
 use cranelift_thisgpu::driver::{self, Pod};
 use cranelift_thisgpu::sim::debug::Session;
-use cranelift_thisgpu::{Buffer, Device, DeviceError, Grid, Report};
+use cranelift_thisgpu::{Buffer, Device, DeviceError, Grid, Report, Stream};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use thisgpu_llvm::panics::Reason;
 
@@ -39,67 +40,6 @@ pub struct Launch<'a> {
     given: Vec<Passed>,
 }
 
-/// A number by value, or memory.
-#[derive(Clone, Debug)]
-pub struct Passed {
-    value: Value,
-    /// Elements, bytes of one, and whether the kernel may write them; none of a number.
-    memory: Option<(u64, u64, bool)>,
-    name: &'static str,
-}
-
-/// What a parameter can take.
-pub trait Argument {
-    /// As it is passed.
-    fn pass(self) -> Passed;
-}
-
-macro_rules! numbers {
-    ($($type:ident)*) => {
-        $(
-            impl Argument for $type {
-                fn pass(self) -> Passed {
-                    Passed {
-                        value: driver::Argument::value(&self),
-                        memory: None,
-                        name: stringify!($type),
-                    }
-                }
-            }
-        )*
-    };
-}
-
-numbers!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
-
-impl Argument for bool {
-    fn pass(self) -> Passed {
-        Passed {
-            value: driver::Argument::value(&u8::from(self)),
-            memory: None,
-            name: "bool",
-        }
-    }
-}
-
-impl<T: Pod> Argument for &Buffer<T> {
-    fn pass(self) -> Passed {
-        Passed {
-            value: driver::Argument::value(self),
-            memory: Some((self.len(), size_of::<T>() as u64, false)),
-            name: std::any::type_name::<T>(),
-        }
-    }
-}
-
-impl<T: Pod> Argument for &mut Buffer<T> {
-    fn pass(self) -> Passed {
-        let mut passed = (&*self).pass();
-        passed.memory = Some((self.len(), size_of::<T>() as u64, true));
-        passed
-    }
-}
-
 impl Compiled {
     /// Loads the kernels onto a device.
     ///
@@ -112,6 +52,14 @@ impl Compiled {
             device: device.clone(),
             heap: Arc::default(),
         })
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Module")
+            .field(&self.description.name)
+            .finish()
     }
 }
 
@@ -132,6 +80,39 @@ impl Module {
             })?,
             module: self.clone(),
         })
+    }
+
+    /// The memory of a static marked `#[device_static]`, for the host to fill: the elements of the array that it is, or
+    /// one.
+    ///
+    /// # Errors
+    /// None of this name that a kernel reads; other elements.
+    pub fn device_static<T: Pod>(&self, name: &str) -> Result<Buffer<T>, Error> {
+        let Some((of, buffer)) = self.statics().find(|(of, _)| of.name == name) else {
+            let known: Vec<&str> = self.statics().map(|(of, _)| of.name.as_str()).collect();
+            return Err(Error::NoStatic {
+                name: name.into(),
+                known: if known.is_empty() {
+                    "none".into()
+                } else {
+                    known.join(", ")
+                },
+            });
+        };
+        if size_of::<T>() != of.elements.size as usize {
+            return Err(Error::StaticElements {
+                name: name.into(),
+                elements: argument::elements(&of.elements),
+                wanted: std::any::type_name::<T>(),
+            });
+        }
+        Ok(buffer.cast()?)
+    }
+
+    /// The statics that the host fills, as far as kernels read them, and their memory.
+    fn statics(&self) -> impl Iterator<Item = (&StaticDescription, &Buffer)> {
+        let statics = self.description.statics.iter();
+        statics.filter_map(|of| Some((of, self.module.data(&of.symbol())?)))
     }
 
     /// What its kernels have printed and no launch has shown: those of a debugger.
@@ -170,6 +151,15 @@ impl Module {
             }
         }
         error
+    }
+
+    /// The outcome of a launch, and what was printed.
+    fn told(&self, outcome: Result<Report, DeviceError>) -> (Result<Report, Error>, String) {
+        let outcome = outcome.map_err(|error| self.explained(error));
+        match output::take(&self.module, &self.description.formats) {
+            Ok(text) => (outcome, text),
+            Err(error) => (outcome.and(Err(error)), String::new()),
+        }
     }
 
     /// What is known of its kernels.
@@ -213,13 +203,16 @@ impl Launch<'_> {
         self
     }
 
-    /// The next argument, as memory whose elements have so many bytes: for callers that do not know their type.
-    pub fn memory(mut self, buffer: &Buffer, element: u64, writable: bool) -> Self {
-        self.given.push(Passed {
-            value: driver::Argument::value(buffer),
-            memory: Some((buffer.len() / element.max(1), element, writable)),
-            name: "bytes",
-        });
+    /// The next argument, as memory whose elements have so many bytes, with the extents of a view: for callers that do
+    /// not know its type.
+    pub fn memory(
+        mut self,
+        buffer: &Buffer,
+        element: u64,
+        extents: &[u32],
+        writable: bool,
+    ) -> Self {
+        (self.given).push(Passed::memory(buffer, element, extents, writable));
         self
     }
 
@@ -248,31 +241,23 @@ impl Launch<'_> {
 
     /// Runs it to its end, and gives what it printed.
     pub fn run_with_output(self) -> (Result<Report, Error>, String) {
-        let ready = self.values().and_then(|values| {
-            self.give_heap()?;
-            Ok(values)
-        });
-        let values = match ready {
-            Ok(values) => values,
+        let outcome = match self.driver() {
+            Ok(launch) => launch.run(),
             Err(error) => return (Err(error), String::new()),
         };
-        let arguments: Vec<&dyn driver::Argument> = values
-            .iter()
-            .map(|value| value as &dyn driver::Argument)
-            .collect();
-        let outcome = self
-            .kernel
-            .kernel
-            .launch(self.grid)
-            .shared(self.shared)
-            .args(&arguments)
-            .run();
-        let module = &self.kernel.module;
-        let outcome = outcome.map_err(|error| module.explained(error));
-        match output::take(&module.module, &module.description.formats) {
-            Ok(text) => (outcome, text),
-            Err(error) => (outcome.and(Err(error)), String::new()),
-        }
+        self.kernel.module.told(outcome)
+    }
+
+    /// Puts it on a stream, and does not wait.
+    ///
+    /// # Errors
+    /// Arguments that do not match the parameters; a stream of another device. What is wrong with the launch itself
+    /// comes from [`Pending::wait`].
+    pub fn enqueue(self, stream: &Stream) -> Result<Pending, Error> {
+        Ok(Pending {
+            pending: self.driver()?.enqueue(stream)?,
+            module: self.kernel.module.clone(),
+        })
     }
 
     fn give_heap(&self) -> Result<(), Error> {
@@ -287,101 +272,52 @@ impl Launch<'_> {
     /// # Errors
     /// Arguments that do not match the parameters, an impossible launch, a device without a debugger.
     pub fn debug(self) -> Result<Session, Error> {
-        let values = self.values()?;
+        Ok(self.driver()?.debug()?)
+    }
+
+    /// The launch as the driver has it, after all checks.
+    fn driver(&self) -> Result<driver::Launch<'_>, Error> {
+        let description = self.kernel.description();
+        let statics: Vec<_> = self.kernel.module.statics().collect();
+        let values = argument::values(description, &statics, self.grid, &self.given)?;
         self.give_heap()?;
-        let arguments: Vec<&dyn driver::Argument> = values
-            .iter()
+        let values: Vec<&dyn driver::Argument> = (values.iter())
             .map(|value| value as &dyn driver::Argument)
             .collect();
         let launch = self.kernel.kernel.launch(self.grid);
-        let session = launch.shared(self.shared).args(&arguments).debug();
-        Ok(session?)
-    }
-
-    /// The values as the entry takes them.
-    fn values(&self) -> Result<Vec<Ready>, Error> {
-        let kernel = self.kernel.description();
-        if kernel.parameters.len() != self.given.len() {
-            return Err(Error::ArgumentCount {
-                kernel: kernel.name.clone(),
-                expected: kernel.parameters.len(),
-                names: kernel
-                    .parameters
-                    .iter()
-                    .map(|parameter| parameter.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                given: self.given.len(),
-            });
-        }
-        let mut values = Vec::new();
-        for (parameter, passed) in kernel.parameters.iter().zip(&self.given) {
-            check(parameter, passed).map_err(|mismatch| Error::Argument {
-                kernel: kernel.name.clone(),
-                parameter: parameter.name.clone(),
-                mismatch,
-            })?;
-            values.push(Ready(passed.value.clone()));
-            if let (Class::Slice | Class::Disjoint, Some((elements, _, _))) =
-                (parameter.class, passed.memory)
-            {
-                // `check` has looked that they fit.
-                values.push(Ready(driver::Argument::value(&(elements as u32))));
-            }
-        }
-        Ok(values)
+        Ok(launch.shared(self.shared).args(&values))
     }
 }
 
-/// A value that has been checked.
-struct Ready(Value);
-
-impl driver::Argument for Ready {
-    fn value(&self) -> Value {
-        self.0.clone()
-    }
+/// A launch on a stream. It keeps its module and the buffers among its arguments alive until it has ended. Dropped, it
+/// runs all the same, and an error stays with the stream.
+#[must_use = "wait for it, or the stream keeps its error"]
+#[derive(Debug)]
+pub struct Pending {
+    pending: driver::Pending,
+    module: Module,
 }
 
-/// Whether a parameter takes what was passed; else what is wrong.
-fn check(parameter: &Parameter, passed: &Passed) -> Result<(), Mismatch> {
-    let elements = || match parameter.number.host_type() {
-        Some(name) => format!("elements {name}"),
-        None => format!("elements of {} bytes", parameter.size),
-    };
-    let (wanted, given) = (parameter.number.value_type(), passed.name);
-    match (parameter.class, passed.memory) {
-        (Class::Value, None) => {
-            let is_float = |name: &str| name.starts_with('f');
-            let fits = passed.value.bytes.len() == parameter.size as usize
-                && is_float(given) == is_float(wanted)
-                && (parameter.number == Number::Bool) == (given == "bool");
-            match fits {
-                true => Ok(()),
-                false => Err(Mismatch::Value { wanted, given }),
-            }
-        }
-        (Class::Value, Some(_)) => {
-            let given = "a buffer";
-            Err(Mismatch::Value { wanted, given })
-        }
-        (_, None) => {
-            let elements = elements();
-            Err(Mismatch::NoBuffer { elements, given })
-        }
-        (class, Some((count, size, writable))) => {
-            if size != u64::from(parameter.size) {
-                let elements = elements();
-                Err(Mismatch::Elements { elements, given })
-            } else if class == Class::Disjoint && !writable {
-                Err(Mismatch::ReadOnly)
-            } else if count > u64::from(u32::MAX) {
-                Err(Mismatch::TooLong(count))
-            } else if class == Class::Reference && count == 0 {
-                Err(Mismatch::Empty)
-            } else {
-                Ok(())
-            }
-        }
+impl Pending {
+    /// Waits until it has ended; what its kernels and others of the module have printed so far goes to standard output.
+    ///
+    /// # Errors
+    /// Its panic or fault, or why it could not be launched; that a fault before it on the stream has skipped it.
+    pub fn wait(self) -> Result<Report, Error> {
+        let (outcome, text) = self.wait_with_output();
+        print!("{text}");
+        outcome
+    }
+
+    /// Waits until it has ended, and gives what its kernels and others of the module have printed so far.
+    pub fn wait_with_output(self) -> (Result<Report, Error>, String) {
+        let outcome = self.pending.wait();
+        self.module.told(outcome)
+    }
+
+    /// The launch as the driver has it: whether it is done, how far it is, how to cancel it.
+    pub fn driver(&self) -> &driver::Pending {
+        &self.pending
     }
 }
 

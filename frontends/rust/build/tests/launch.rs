@@ -381,16 +381,16 @@ extern crate alloc;
 extern crate std;
 use thisgpu_gpu::*;
 #[kernel]
-pub fn allocates(out: DisjointMut<u32>) {
+pub fn allocates(out: &[core::sync::atomic::AtomicU32]) {
     let mut words = alloc::vec::Vec::new();
-    words.push(out.get(0)); // line 8
-    out.set(0, words.iter().sum());
+    words.push(out.len()); // line 8
+    out[words.len()].store(0, core::sync::atomic::Ordering::Relaxed);
 }
 #[kernel]
-pub fn assembles(out: DisjointMut<u32>) {
+pub fn assembles(mut out: DisjointMut<u32>) {
     let x: u32;
     unsafe { core::arch::asm!(\"rdtsc\", out(\"eax\") x, out(\"edx\") _) }; // line 14
-    out.set(0, x);
+    *out.thread_mut().unwrap() = x;
 }
 #[kernel]
 pub fn sleeps() {
@@ -434,9 +434,14 @@ fn errors_of_rustc_and_missing_kernels_are_told() {
     );
     for (signature, message) in [
         ("pub fn k() -> u32 { 1 }", "a kernel returns nothing"),
+        ("pub fn k<T>(x: T) {}", "so it says with which types"),
         (
-            "pub fn k<T>(x: T) {}",
-            "a kernel has no parameters of types",
+            "pub fn k<'a>(x: &'a [u32]) {}",
+            "a kernel has no lifetime parameters",
+        ),
+        (
+            "pub fn k(x: Forever) {}\ntype Forever = DisjointMut<'static, u32>;",
+            "argument requires that borrow lasts for `'static`",
         ),
         ("pub async fn k() {}", "a kernel cannot be async"),
         ("pub struct K;", "a kernel is a function"),

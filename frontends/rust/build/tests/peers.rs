@@ -381,11 +381,14 @@ fn matmul8(s: &mut Session) {
             s.device.upload(&a).expect("room"),
             s.device.upload(&b).expect("room"),
         );
-        let (out, blocks) = (vec![0f32; n * n], (n / 8) as u32);
+        let (out, blocks, square) = (vec![0f32; n * n], (n / 8) as u32, [n as u32; 2]);
         s.compare(
             Grid::new([blocks, blocks, 1], [8, 8, 1]),
             &out,
-            |l, out| ran(l.arg(n as u32).arg(&a).arg(&b).arg(out)),
+            |l, out| {
+                let launch = l.arg(n as u32).arg((&a, square)).arg((&b, square));
+                ran(launch.arg((out, square)))
+            },
             &|out| {
                 vec![
                     Box::new(n as u32),

@@ -1,12 +1,13 @@
 //! Arguments of a launch as one writes them on a command line.
 //!
 //! A number is a number. Memory is `COUNT` elements of 0, `COUNT:VALUE` of a value, `COUNT:ramp` of 0, 1, 2, …, `A,B,C`
-//! those elements, `@FILE` the bytes of a file.
+//! those elements, `@FILE` the bytes of a file. Of rows and planes the extents stand before: `WIDTHxHEIGHT`,
+//! `WIDTHxHEIGHT:VALUE`, `WIDTHxHEIGHT:ramp`, `WIDTHxHEIGHT=A,B,C`, `WIDTHxHEIGHT=@FILE`.
 
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
 use std::io::Read as _;
-use thisgpu_build::{Buffer, Class, Device, Launch, Number, Parameter};
+use thisgpu_build::{Access, Buffer, Class, Device, Launch, Number, Parameter};
 
 /// Most bytes of an argument: a device that never ends must not fill memory (*assumed*: no kernel here gets more).
 const MOST_BYTES: u64 = 4 << 30;
@@ -15,8 +16,8 @@ const MOST_BYTES: u64 = 4 << 30;
 pub enum Ready {
     /// A number, as the type says.
     Value(Number, Scalar),
-    /// Memory.
-    Memory(Buffer<u8>),
+    /// Memory, and the extents of its rows or planes.
+    Memory(Buffer<u8>, Vec<u32>),
 }
 
 /// A number as it was written.
@@ -41,8 +42,38 @@ pub fn read(device: &Device, parameter: &Parameter, text: &str) -> Result<Ready>
             scalar(parameter.number, text).with_context(place)?,
         ));
     }
-    let bytes = memory(parameter, text).with_context(place)?;
-    Ok(Ready::Memory(device.upload(&bytes)?))
+    let (extents, text) = extents(parameter.class, text).with_context(place)?;
+    let bytes = memory(parameter, &text).with_context(place)?;
+    Ok(Ready::Memory(device.upload(&bytes)?, extents))
+}
+
+/// The extents that stand before memory of rows or planes, and what is left, with the number of elements in their
+/// place.
+fn extents(class: Class, text: &str) -> Result<(Vec<u32>, String)> {
+    let wanted = match class {
+        Class::Plane | Class::Volume => class.extents(),
+        _ => return Ok((Vec::new(), text.to_string())),
+    };
+    let end = text.find([':', '=']).unwrap_or(text.len());
+    let (before, behind) = text.split_at(end);
+    let extents: Result<Vec<u32>, _> = before.split('x').map(str::parse).collect();
+    let extents = extents.ok().filter(|extents| extents.len() == wanted);
+    let Some(extents) = extents else {
+        bail!(
+            "say how much there is along x, y{}: `{}:ramp`",
+            if wanted == 3 { ", z" } else { "" },
+            if wanted == 3 { "4x3x2" } else { "4x3" },
+        );
+    };
+    let text = match behind.strip_prefix('=') {
+        Some(elements) => elements.to_string(),
+        None => {
+            let count = (extents.iter()).try_fold(1u64, |all, of| all.checked_mul((*of).into()));
+            let count = count.context("too many elements")?;
+            format!("{count}{behind}")
+        }
+    };
+    Ok((extents, text))
 }
 
 fn is_float(number: Number) -> bool {
@@ -160,10 +191,11 @@ pub fn pass<'a>(
                 _ => launch.arg(bits),
             }
         }
-        Ready::Memory(buffer) => launch.memory(
+        Ready::Memory(buffer, extents) => launch.memory(
             buffer,
             u64::from(parameter.size),
-            parameter.class == Class::Disjoint,
+            extents,
+            parameter.access == Access::Write,
         ),
     })
 }
@@ -209,6 +241,8 @@ mod tests {
         Parameter {
             name: "x".into(),
             class: Class::Slice,
+            access: Access::Read,
+            dimensions: 3,
             number,
             size,
             align: size,
@@ -243,5 +277,23 @@ mod tests {
             show(&floats, &[2.0f32; 3].map(f32::to_le_bytes).concat(), 2),
             "x = [2, 2, …]"
         );
+    }
+
+    #[test]
+    fn extents_stand_before_rows_and_planes() {
+        let parse = |class, text| extents(class, text).map_err(|error| error.to_string());
+        assert_eq!(
+            parse(Class::Plane, "4x3:ramp"),
+            Ok((vec![4, 3], "12:ramp".into()))
+        );
+        assert_eq!(
+            parse(Class::Volume, "1x2x1=5,6"),
+            Ok((vec![1, 2, 1], "5,6".into()))
+        );
+        assert_eq!(parse(Class::Plane, "0x3"), Ok((vec![0, 3], "0".into())));
+        assert_eq!(parse(Class::Slice, "7:1"), Ok((vec![], "7:1".into())));
+        for text in ["12", "4x3x2", "4x", "-4x3"] {
+            assert!(parse(Class::Plane, text).is_err(), "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_thisgpu::Object;
 use std::path::PathBuf;
-use thisgpu_build::{Class, Device, Parameter, SimConfig};
+use thisgpu_build::{Access, Class, Device, Parameter, SimConfig};
 
 #[derive(Args)]
 pub struct Options {
@@ -66,10 +66,14 @@ pub fn type_of(parameter: &Parameter) -> String {
         Some(name) => name.to_string(),
         None => format!("{:?}", parameter.number),
     };
-    match parameter.class {
-        Class::Value => number,
-        Class::Slice => format!("&[{number}]"),
-        Class::Reference => format!("&{number}"),
-        Class::Disjoint => format!("DisjointMut<{number}>"),
+    match (parameter.class, parameter.access) {
+        (Class::Value, _) => number,
+        (Class::Slice, Access::Write) => format!("DisjointMut<{number}>"),
+        (Class::Plane, Access::Write) => format!("DisjointMut<{number}, Plane>"),
+        (Class::Volume, Access::Write) => format!("DisjointMut<{number}, Volume>"),
+        (Class::Slice, _) => format!("&[{number}]"),
+        (Class::Reference, _) => format!("&{number}"),
+        (Class::Plane, _) => format!("View2<{number}>"),
+        (Class::Volume, _) => format!("View3<{number}>"),
     }
 }

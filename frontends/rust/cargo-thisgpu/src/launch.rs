@@ -29,7 +29,8 @@ pub struct Target {
     launch_budget: u64,
     /// The kernel.
     pub kernel: Option<String>,
-    /// An argument for each parameter: a number; for memory COUNT, COUNT:VALUE, COUNT:ramp, A,B,C or @FILE.
+    /// An argument for each parameter: a number; for memory COUNT, COUNT:VALUE, COUNT:ramp, A,B,C or @FILE; for rows
+    /// and planes with extents before, 4x3:ramp.
     #[arg(allow_negative_numbers = true)]
     arguments: Vec<String>,
 }

@@ -5,7 +5,7 @@ use crate::launch::Target;
 use crate::options::{Compilation, Purpose};
 use anyhow::{Result, anyhow};
 use clap::Args;
-use thisgpu_build::{Class, Device, SimConfig};
+use thisgpu_build::{Access, Device, SimConfig};
 
 #[derive(Args)]
 pub struct Options {
@@ -33,8 +33,8 @@ impl Options {
         let mut arguments = self.target.arguments(&device, &kernel)?;
         let report = self.target.launch(&kernel, &mut arguments)?.run()?;
         for (parameter, argument) in kernel.description().parameters.iter().zip(&arguments) {
-            if let Ready::Memory(buffer) = argument
-                && (parameter.class == Class::Disjoint || self.target.kernel.is_none())
+            if let Ready::Memory(buffer, _) = argument
+                && (parameter.access == Access::Write || self.target.kernel.is_none())
             {
                 println!(
                     "{}",

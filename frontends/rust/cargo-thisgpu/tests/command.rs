@@ -163,7 +163,7 @@ fn variables_of_a_kernel_and_of_a_test_are_shown() {
         "    *y = a.mul_add(*x, *y);\n",
         "\na: f32 = 2.0\n",
         "\ni: usize = 3\n",
-        "\ny: DisjointMut<f32> = DisjointMut { start: ",
+        "\ny: DisjointMut<f32, thisgpu_gpu::partition::Linear> = DisjointMut { start: ",
         "(thisgpu) print *x\n*x: f32 = 3.0\n(thisgpu) print y\ny: &mut f32 = &mut 1.0\n",
         "(thisgpu) lanes i\n 0:          0          1          2          3          4",
         "(thisgpu) continue\nall blocks have ended",

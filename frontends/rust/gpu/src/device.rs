@@ -86,7 +86,12 @@ device! {
         host::dot(a.to_le_bytes().map(i32::from), b.to_le_bytes().map(i32::from), c)
     }
     "assume_aligned" fn assume_aligned(place: *const u8, _bytes: u32) -> *const u8 { place }
-    "atomic_add_f32" fn atomic_add_f32(place: *mut f32, value: f32) -> f32 { host::add(place, value) }
+    "atomic_add_f32" fn atomic_add_f32(place: *mut f32, value: f32) -> f32 {
+        host::changed(place.cast(), |old| (f32::from_bits(old) + value).to_bits(), f32::from_bits)
+    }
+    "atomic_add_f16x2" fn atomic_add_f16x2(place: *mut u32, value: u32) -> u32 {
+        host::changed(place, |old| fadd_f16x2(old, value), |old| old)
+    }
     "clif_fadd_f16" fn fadd_f16(a: u16, b: u16) -> u16 { host::rounded(a, b, |a, b| a + b) }
     "clif_fsub_f16" fn fsub_f16(a: u16, b: u16) -> u16 { host::rounded(a, b, |a, b| a - b) }
     "clif_fmul_f16" fn fmul_f16(a: u16, b: u16) -> u16 { host::rounded(a, b, |a, b| a * b) }

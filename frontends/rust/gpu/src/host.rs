@@ -1,5 +1,5 @@
 //! What the device's operations do on the host: halves through f32 and f64, which round to the same halves, sums of
-//! products of bytes, and the addition to a float that others add to.
+//! products of bytes, and words that others change.
 
 use core::cmp::Ordering;
 use core::sync::atomic::AtomicU32;
@@ -110,16 +110,14 @@ pub fn dot(a: [i32; 4], b: [i32; 4], c: u32) -> u32 {
         .fold(c, |sum, (a, b)| sum.wrapping_add((a * b) as u32))
 }
 
-/// Adds to the float at a place as one step, and gives what was there.
-pub fn add(place: *mut f32, value: f32) -> f32 {
-    // SAFETY: the place is that of an `AtomicF32`, which lives as long as the call; size and alignment are the same,
-    // and every pattern is a value of both.
-    let bits = unsafe { AtomicU32::from_ptr(place.cast()) };
+/// Changes the word at a place as one step, and gives what was there.
+pub fn changed<T>(place: *mut u32, to: impl Fn(u32) -> u32, value: impl Fn(u32) -> T) -> T {
+    // SAFETY: the place is that of an atomic, which lives as long as the call.
+    let bits = unsafe { AtomicU32::from_ptr(place) };
     let mut old = bits.load(Relaxed);
     loop {
-        let new = (f32::from_bits(old) + value).to_bits();
-        match bits.compare_exchange(old, new, Relaxed, Relaxed) {
-            Ok(old) => return f32::from_bits(old),
+        match bits.compare_exchange(old, to(old), Relaxed, Relaxed) {
+            Ok(old) => return value(old),
             Err(now) => old = now,
         }
     }

@@ -16,7 +16,7 @@
 //! }
 //! # fn main() {
 //! # let mut y = [1.0];
-//! # saxpy(2.0, &[3.0], unsafe { DisjointMut::from_slice(&mut y) });
+//! # saxpy(2.0, &[3.0], DisjointMut::from_slice(&mut y));
 //! # assert_eq!(y, [7.0]);
 //! # }
 //! ```
@@ -27,9 +27,14 @@
 //! | for | there is |
 //! | --- | --- |
 //! | which thread this is, barriers, fences | [`thread`] |
-//! | lanes of a warp: shuffles, votes, sums | [`warp`] |
-//! | buffers that threads write, shared memory | [`thread::own`], [`DisjointMut`], [`Shared`], [`shared!`], [`dynamic_shared`] |
-//! | atomics | `core::sync::atomic`, [`AtomicF32`] |
+//! | lanes of a warp: shuffles, votes, sums | [`warp`], [`warp::Tile`] |
+//! | all threads of a block: sums, prefixes | [`block`] |
+//! | buffers that threads write | [`DisjointMut`], [`thread::own`], [`thread::strided`] |
+//! | which part of them is whose | [`Linear`], [`Chunks`], [`Blocks`], [`Rows`], [`Plane`], [`Volume`] |
+//! | rows and planes that are read | [`View2`], [`View3`] |
+//! | shared memory | [`Shared`], [`shared!`], [`dynamic_shared`] |
+//! | memory that the host fills | [`macro@device_static`] |
+//! | atomics | `core::sync::atomic`, [`AtomicF32`], [`AtomicF64`], [`AtomicF16x2`] |
 //! | halves | [`F16`], [`F16x2`] |
 //! | mathematics | [`Float`], [`fast`] |
 //! | products of bytes | [`dot4_signed`], [`dot4_unsigned`] |
@@ -42,8 +47,13 @@
 
 #![cfg_attr(not(test), no_std)]
 
+// What its macros write is right in here too.
+extern crate self as thisgpu_gpu;
+
 mod atomic;
+pub mod block;
 mod device;
+mod device_static;
 mod element;
 mod elements;
 pub mod fast;
@@ -51,23 +61,36 @@ mod float;
 mod half;
 #[cfg(not(thisgpu))]
 mod host;
+mod index;
 mod memory;
 #[doc(hidden)]
 pub mod parameter;
+mod partition;
 #[doc(hidden)]
 pub mod print;
+mod shared;
 pub mod thread;
+mod tile;
+mod view;
 pub mod warp;
 
-pub use atomic::AtomicF32;
+pub use atomic::{AtomicF16x2, AtomicF32, AtomicF64};
+pub use device_static::DeviceStatic;
 pub use element::Element;
-pub use elements::Elements;
+pub use elements::{Elements, StridedElements};
 pub use float::Float;
 pub use half::{F16, F16x2, Mask16x2};
-pub use memory::{Atomics, DisjointMut, Shared, dynamic_shared};
-pub use parameter::Parameter;
-pub use print::Print;
-pub use thisgpu_gpu_macros::{Element, kernel, kernel_test, print, println, shared};
+pub use index::{BlockIndex, Index1, Index2, Index3, ThreadIndex};
+pub use memory::DisjointMut;
+pub use parameter::{Borrowed, Parameter};
+pub use partition::{Blocks, Chunks, Linear, Partition, Plane, Rows, Strided, Volume};
+pub use print::{Print, PrintDisplay};
+pub use shared::{Atomics, DynamicShared, Shared, dynamic_shared};
+pub use view::{View2, View3};
+
+pub use thisgpu_gpu_macros::{
+    Element, Print, device_static, kernel, kernel_test, print, println, shared,
+};
 
 /// Whether this is compiled for the device.
 pub const ON_DEVICE: bool = cfg!(thisgpu);

@@ -1,31 +1,56 @@
 //! Output of kernels: [`println!`](crate::println) writes the number of its format and its raw arguments to a buffer,
 //! which the host formats when the launch has ended. What finds no room is counted.
 
-/// What may be printed: 64 bits, and what they are.
+/// What may be printed with `{:?}`: as words of a record. `#[derive(Print)]` makes structures such.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot print `{Self}`",
-    note = "numbers, `bool`, `char`, pointers, `F16` can be printed"
+    note = "numbers, `bool`, `char`, `&str`, pointers, `F16` can be printed; slices, arrays and options of them, and \
+     structures with #[derive(Print)], with `{{:?}}`"
 )]
 pub trait Print {
-    /// What the bits are.
+    /// How many words it has.
     #[doc(hidden)]
-    const KIND: u32;
-    /// The bits.
+    fn printed_words(&self) -> usize;
+    /// Writes them: what it is, and that.
     #[doc(hidden)]
-    fn bits(&self) -> u64;
+    fn print_to(&self, writer: &mut Writer);
+}
+
+/// What may be printed with `{}` and the other specifications.
+#[diagnostic::on_unimplemented(
+    message = "a kernel cannot print `{Self}` with `{{}}`",
+    note = "numbers, `bool`, `char`, `&str`, pointers, `F16` can be printed so; others with `{{:?}}`"
+)]
+pub trait PrintDisplay: Print {}
+
+/// What the words of an argument begin with, where it is no number.
+mod kind {
+    pub const TEXT: u32 = 8;
+    pub const LIST: u32 = 9;
+    pub const OPTION: u32 = 10;
+    pub const STRUCTURE: u32 = 11;
 }
 
 macro_rules! prints {
     ($($type:ty = $kind:literal |$value:ident| $bits:expr),* $(,)?) => {
         $(
             impl Print for $type {
-                const KIND: u32 = $kind;
                 #[inline(always)]
-                fn bits(&self) -> u64 {
+                fn printed_words(&self) -> usize {
+                    3
+                }
+
+                #[inline(always)]
+                fn print_to(&self, writer: &mut Writer) {
                     let $value = *self;
-                    $bits
+                    let bits: u64 = $bits;
+                    writer.put($kind);
+                    writer.put(bits as u32);
+                    writer.put((bits >> 32) as u32);
                 }
             }
+
+            impl PrintDisplay for $type {}
         )*
     };
 }
@@ -49,25 +74,175 @@ prints!(
 );
 
 impl<T> Print for *const T {
-    const KIND: u32 = 7;
     #[inline(always)]
-    fn bits(&self) -> u64 {
-        self.addr() as u64
+    fn printed_words(&self) -> usize {
+        3
+    }
+
+    #[inline(always)]
+    fn print_to(&self, writer: &mut Writer) {
+        writer.put(7);
+        writer.put(self.addr() as u32);
+        writer.put((self.addr() as u64 >> 32) as u32);
     }
 }
 
-impl<T: Print> Print for &T {
-    const KIND: u32 = T::KIND;
+impl<T> PrintDisplay for *const T {}
+
+impl<T: Print + ?Sized> Print for &T {
     #[inline(always)]
-    fn bits(&self) -> u64 {
-        T::bits(self)
+    fn printed_words(&self) -> usize {
+        T::printed_words(self)
     }
+
+    #[inline(always)]
+    fn print_to(&self, writer: &mut Writer) {
+        T::print_to(self, writer);
+    }
+}
+
+impl<T: PrintDisplay + ?Sized> PrintDisplay for &T {}
+
+impl<T: Print + ?Sized> Print for &mut T {
+    #[inline(always)]
+    fn printed_words(&self) -> usize {
+        T::printed_words(self)
+    }
+
+    #[inline(always)]
+    fn print_to(&self, writer: &mut Writer) {
+        T::print_to(self, writer);
+    }
+}
+
+impl<T: PrintDisplay + ?Sized> PrintDisplay for &mut T {}
+
+impl Print for str {
+    fn printed_words(&self) -> usize {
+        2 + self.len().div_ceil(4)
+    }
+
+    fn print_to(&self, writer: &mut Writer) {
+        writer.put(kind::TEXT);
+        writer.put(self.len() as u32);
+        let (mut word, mut filled) = (0u32, 0u32);
+        for byte in self.as_bytes() {
+            word |= u32::from(*byte) << filled;
+            filled += 8;
+            if filled == 32 {
+                writer.put(word);
+                (word, filled) = (0, 0);
+            }
+        }
+        if filled > 0 {
+            writer.put(word);
+        }
+    }
+}
+
+impl PrintDisplay for str {}
+
+impl<T: Print> Print for [T] {
+    fn printed_words(&self) -> usize {
+        let mut words = 2;
+        for of in self {
+            words += of.printed_words();
+        }
+        words
+    }
+
+    fn print_to(&self, writer: &mut Writer) {
+        writer.put(kind::LIST);
+        writer.put(self.len() as u32);
+        for of in self {
+            of.print_to(writer);
+        }
+    }
+}
+
+impl<T: Print, const N: usize> Print for [T; N] {
+    #[inline(always)]
+    fn printed_words(&self) -> usize {
+        self.as_slice().printed_words()
+    }
+
+    #[inline(always)]
+    fn print_to(&self, writer: &mut Writer) {
+        self.as_slice().print_to(writer);
+    }
+}
+
+impl<T: Print> Print for Option<T> {
+    #[inline(always)]
+    fn printed_words(&self) -> usize {
+        2 + match self {
+            Some(of) => of.printed_words(),
+            None => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn print_to(&self, writer: &mut Writer) {
+        writer.put(kind::OPTION);
+        writer.put(u32::from(self.is_some()));
+        if let Some(of) = self {
+            of.print_to(writer);
+        }
+    }
+}
+
+/// A structure as its fields, for what `#[derive(Print)]` writes; fields of tuples have no names.
+#[doc(hidden)]
+pub fn structure_words<const N: usize>(name: &str, fields: [(&str, usize); N]) -> usize {
+    let mut words = 2 + name.printed_words();
+    for (name, field) in fields {
+        words += name.printed_words() + field;
+    }
+    words
+}
+
+/// The beginning of a structure; its fields follow, each a name and a value.
+#[doc(hidden)]
+pub fn begin_structure(writer: &mut Writer, name: &str, fields: usize) {
+    writer.put(kind::STRUCTURE);
+    writer.put(fields as u32);
+    name.print_to(writer);
 }
 
 #[doc(hidden)]
 #[inline(always)]
-pub fn argument<T: Print>(value: &T) -> (u32, u64) {
-    (T::KIND, value.bits())
+pub fn debug<T: Print + ?Sized>(value: &T) -> &T {
+    value
+}
+
+#[doc(hidden)]
+#[inline(always)]
+pub fn display<T: PrintDisplay + ?Sized>(value: &T) -> &T {
+    value
+}
+
+/// Where the words of a record go; what finds no room is left out.
+#[derive(Debug)]
+pub struct Writer {
+    next: usize,
+    end: usize,
+}
+
+impl Writer {
+    #[inline(always)]
+    fn put(&mut self, word: u32) {
+        if self.next < self.end {
+            #[cfg(thisgpu)]
+            // SAFETY: inside the buffer, since the end is, and nobody else's.
+            unsafe {
+                let words = BUFFER.words.as_ptr().cast::<u32>().cast_mut();
+                words.add(self.next).write(word);
+            }
+            #[cfg(not(thisgpu))]
+            let _ = word;
+            self.next += 1;
+        }
+    }
 }
 
 /// Words of the buffer.
@@ -96,37 +271,33 @@ static BUFFER: Buffer = Buffer {
     words: [const { core::cell::UnsafeCell::new(0) }; WORDS],
 };
 
-/// Writes a record: its words, the format's number, and for each argument its kind and its bits.
+/// Asks for room for a record and writes its beginning: its words, and the format's number. The arguments, which have
+/// so many words, follow.
 #[doc(hidden)]
 #[inline(always)]
-pub fn record<const N: usize>(format: u32, arguments: [(u32, u64); N]) {
+pub fn record(format: u32, arguments: usize) -> Option<Writer> {
+    let words = arguments.saturating_add(2);
     #[cfg(thisgpu)]
-    {
+    let first = {
         use core::sync::atomic::Ordering::Relaxed;
-        let words = 2 + 3 * N;
-        let first = BUFFER.asked.fetch_add(words as u32, Relaxed) as usize;
+        // More than there ever is: nothing is asked for.
+        let first = match words <= WORDS {
+            true => BUFFER.asked.fetch_add(words as u32, Relaxed) as usize,
+            false => WORDS,
+        };
         if first + words > WORDS {
             BUFFER.lost.fetch_add(1, Relaxed);
-            return;
+            return None;
         }
-        // SAFETY: inside the buffer, and nobody else's.
-        let put = |index: usize, word: u32| unsafe {
-            BUFFER
-                .words
-                .as_ptr()
-                .cast::<u32>()
-                .cast_mut()
-                .add(first + index)
-                .write(word);
-        };
-        put(0, words as u32);
-        put(1, format);
-        for (index, (kind, bits)) in arguments.into_iter().enumerate() {
-            put(2 + 3 * index, kind);
-            put(3 + 3 * index, bits as u32);
-            put(4 + 3 * index, (bits >> 32) as u32);
-        }
-    }
+        first
+    };
     #[cfg(not(thisgpu))]
-    let _ = (format, arguments);
+    let first = 0;
+    let mut writer = Writer {
+        next: first,
+        end: first + words,
+    };
+    writer.put(words as u32);
+    writer.put(format);
+    Some(writer)
 }

@@ -1,7 +1,8 @@
 //! Which thread of which block this is, and where the threads of a block wait for each other.
 
 use crate::device;
-use crate::elements::Elements;
+use crate::elements::{Elements, StridedElements};
+use crate::index::{BlockIndex, Index1, Index2, Index3, ThreadIndex};
 
 macro_rules! numbers {
     ($($(#[$attribute:meta])* $name:ident = $function:ident),*) => {
@@ -58,19 +59,86 @@ pub fn global_id_y() -> usize {
         .wrapping_add(index_y())) as usize
 }
 
+/// The thread's number in the grid along z.
+#[inline(always)]
+pub fn global_id_z() -> usize {
+    (block_z()
+        .wrapping_mul(block_dim_z())
+        .wrapping_add(index_z())) as usize
+}
+
+/// The thread's number in its block: along x first, then y, then z.
+#[inline(always)]
+pub fn number_in_block() -> u32 {
+    let row = index_z()
+        .wrapping_mul(block_dim_y())
+        .wrapping_add(index_y());
+    row.wrapping_mul(block_dim_x()).wrapping_add(index_x())
+}
+
+/// Whether this is its block's first thread.
+#[inline(always)]
+pub fn is_first_of_block() -> bool {
+    (index_x() | index_y() | index_z()) == 0
+}
+
+/// Threads of a block.
+#[inline(always)]
+pub fn block_size() -> u32 {
+    block_dim_x()
+        .wrapping_mul(block_dim_y())
+        .wrapping_mul(block_dim_z())
+}
+
+/// The block's number in the grid: along x first, then y, then z.
+#[inline(always)]
+pub fn block_number() -> u32 {
+    let row = block_z().wrapping_mul(grid_dim_y()).wrapping_add(block_y());
+    row.wrapping_mul(grid_dim_x()).wrapping_add(block_x())
+}
+
+/// The thread's number, as what a [`DisjointMut`](crate::DisjointMut) parted by it takes: in a launch of one dimension
+/// nobody else's.
+#[inline(always)]
+pub fn index1() -> Index1 {
+    Index1::numbered(global_id())
+}
+
+/// The thread's place, as what a [`DisjointMut`](crate::DisjointMut) parted by it takes: in a launch of two dimensions
+/// nobody else's.
+#[inline(always)]
+pub fn index2() -> Index2 {
+    Index2::this()
+}
+
+/// The thread's place, as what a [`DisjointMut`](crate::DisjointMut) parted by it takes: nobody else's.
+#[inline(always)]
+pub fn index3() -> Index3 {
+    Index3::this()
+}
+
+/// The block's number, as what a [`DisjointMut`](crate::DisjointMut) parted by [`Blocks`](crate::Blocks) takes: in the
+/// block's first thread; `None` in the others.
+#[inline(always)]
+pub fn block_index() -> Option<BlockIndex> {
+    BlockIndex::here()
+}
+
 /// Threads of the whole grid along x.
 #[inline(always)]
 pub fn global_size() -> usize {
     (grid_dim_x().wrapping_mul(block_dim_x())) as usize
 }
 
-/// This thread's element of each array in a launch of one dimension, by its number; `None` past the end of one.
+/// This thread's part of each array, with one branch on all their lengths; `None` where one of them has none for it.
+///
+/// All must tell threads apart in the same way: by number slices and what is parted by number, by places of two
+/// dimensions [`View2`](crate::View2) and what is parted so.
 ///
 /// ```
 /// use thisgpu_gpu::{DisjointMut, thread};
 /// let (x, mut y) = ([1, 2], [5, 6]);
-/// // SAFETY: nothing else has the array as long as the view is used.
-/// let mut view = unsafe { DisjointMut::from_slice(&mut y) };
+/// let mut view: DisjointMut<u32> = DisjointMut::from_slice(&mut y);
 /// if let Some((x, y)) = thread::own((&x[..], &mut view)) {
 ///     *y += x;
 /// }
@@ -78,9 +146,54 @@ pub fn global_size() -> usize {
 /// ```
 #[inline(always)]
 pub fn own<E: Elements>(arrays: E) -> Option<E::Item> {
-    let index = global_id();
-    // SAFETY: there are such; threads of such a launch differ in their number.
-    arrays.has(index).then(|| unsafe { arrays.take(index) })
+    let index = E::Index::here()?;
+    // SAFETY: there are such; threads differ in their indices.
+    (arrays.has(&index)).then(|| unsafe { arrays.take(&index) })
+}
+
+/// This thread's parts of each array, as long as all of them have one: those of its number, and on by the size of the
+/// grid.
+///
+/// ```
+/// use thisgpu_gpu::{DisjointMut, thread};
+/// let (x, mut y) = ([1, 2], [5, 6]);
+/// let mut view: DisjointMut<u32> = DisjointMut::from_slice(&mut y);
+/// for (x, y) in thread::strided((&x[..], &mut view)) {
+///     *y += x;
+/// }
+/// assert_eq!(y, [6, 8]);
+/// ```
+#[inline(always)]
+pub fn strided<E: StridedElements>(arrays: E) -> Strided<E> {
+    Strided {
+        arrays,
+        next: global_id(),
+        step: global_size(),
+    }
+}
+
+/// What [`strided`] gives.
+#[derive(Debug)]
+pub struct Strided<E> {
+    arrays: E,
+    next: usize,
+    step: usize,
+}
+
+impl<E: StridedElements> Iterator for Strided<E> {
+    type Item = E::Item;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<E::Item> {
+        let index = Index1::numbered(self.next);
+        if !self.arrays.has(&index) {
+            return None;
+        }
+        self.next += self.step;
+        // SAFETY: there are such. Numbers grow by the size of the grid, so this thread comes to each once, and no other
+        // one does.
+        Some(unsafe { self.arrays.take(&index) })
+    }
 }
 
 /// This thread's part of a slice that is cut into pieces of `len` elements: from its number times `len`. `None` where

@@ -1,49 +1,17 @@
 //! What the lanes of a warp do together: 32 threads, numbered as they are in the block.
 //!
-//! A shuffle needs the lane that it reads in the same call; votes and ballots work on the lanes that are there. On the
-//! host a warp is one lane.
+//! Values are numbers, arrays and structures of numbers: each 32 bits of them are an instruction. A shuffle needs the
+//! lane that it reads in the same call; votes, ballots and matches work on the lanes that are there. [`Tile`] does the
+//! same among 2 to 32 lanes, [`block`](crate::block) among all threads of a block. On the host a warp is one lane.
 
 use crate::device;
+use crate::element::Element;
+use core::cell::Cell;
+
+pub use crate::tile::Tile;
 
 /// Lanes of a warp.
 pub const LANES: u32 = 32;
-
-/// A value that moves between lanes: 32 or 64 bits.
-pub trait Lane: Copy {
-    /// This value with each 32 bits of it replaced by what `through` gives for them.
-    fn each_word(self, through: impl Fn(u32) -> u32) -> Self;
-}
-
-macro_rules! lanes {
-    ($($type:ident ($value:ident, $through:ident) $body:expr),*) => {
-        $(
-            impl Lane for $type {
-                #[inline(always)]
-                fn each_word(self, $through: impl Fn(u32) -> u32) -> $type {
-                    let $value = self;
-                    $body
-                }
-            }
-        )*
-    };
-}
-
-lanes!(
-    u32(x, through) through(x),
-    i32(x, through) through(x as u32) as i32,
-    f32(x, through) f32::from_bits(through(x.to_bits())),
-    u64(x, through) u64::from(through(x as u32)) | u64::from(through((x >> 32) as u32)) << 32,
-    i64(x, through) (x as u64).each_word(through) as i64,
-    usize(x, through) (x as u64).each_word(through) as usize,
-    f64(x, through) f64::from_bits(x.to_bits().each_word(through))
-);
-
-impl Lane for crate::F16x2 {
-    #[inline(always)]
-    fn each_word(self, through: impl Fn(u32) -> u32) -> Self {
-        crate::F16x2::from_bits(through(self.to_bits()))
-    }
-}
 
 /// This thread's lane, 0 to 31.
 #[inline(always)]
@@ -59,26 +27,32 @@ pub fn warp() -> u32 {
 
 /// The value of a lane, of its number modulo 32.
 #[inline(always)]
-pub fn shuffle<T: Lane>(value: T, lane: u32) -> T {
-    value.each_word(|word| device::shfl_idx(word, lane))
+pub fn shuffle<T: Element>(value: T, lane: u32) -> T {
+    value.each_word(&|word| device::shfl_idx(word, lane))
 }
 
 /// The value of the lane so many below; the own one if there is none.
 #[inline(always)]
-pub fn shuffle_up<T: Lane>(value: T, distance: u32) -> T {
-    value.each_word(|word| device::shfl_up(word, distance))
+pub fn shuffle_up<T: Element>(value: T, distance: u32) -> T {
+    value.each_word(&|word| device::shfl_up(word, distance))
 }
 
 /// The value of the lane so many above; the own one if there is none.
 #[inline(always)]
-pub fn shuffle_down<T: Lane>(value: T, distance: u32) -> T {
-    value.each_word(|word| device::shfl_down(word, distance))
+pub fn shuffle_down<T: Element>(value: T, distance: u32) -> T {
+    value.each_word(&|word| device::shfl_down(word, distance))
 }
 
 /// The value of the lane whose number is the own one xor `mask`.
 #[inline(always)]
-pub fn shuffle_xor<T: Lane>(value: T, mask: u32) -> T {
-    value.each_word(|word| device::shfl_bfly(word, mask))
+pub fn shuffle_xor<T: Element>(value: T, mask: u32) -> T {
+    value.each_word(&|word| device::shfl_bfly(word, mask))
+}
+
+/// The value of the first lane that is here.
+#[inline(always)]
+pub fn broadcast_first<T: Element>(value: T) -> T {
+    shuffle(value, active().trailing_zeros())
 }
 
 /// The lanes for which it holds, a bit each.
@@ -105,10 +79,24 @@ pub fn active() -> u32 {
     device::activemask()
 }
 
-/// The lanes here with the same value.
+/// The lanes here with the same value, bit for bit. A value without bits is the same for all.
 #[inline(always)]
-pub fn match_any(value: u32) -> u32 {
-    device::match_any(value)
+pub fn match_any<T: Element>(value: T) -> u32 {
+    if T::WORDS == 0 {
+        return active();
+    }
+    let same = Cell::new(u32::MAX);
+    value.each_word(&|word| {
+        same.set(same.get() & device::match_any(word));
+        word
+    });
+    same.get()
+}
+
+/// Whether all lanes that are here have the same value, bit for bit.
+#[inline(always)]
+pub fn match_all<T: Element>(value: T) -> bool {
+    match_any(value) == active()
 }
 
 /// Waits for the lanes of the mask, of which this must be one; orders their accesses to shared and global memory.
@@ -120,41 +108,26 @@ pub fn sync(mask: u32) {
 /// What all 32 lanes have together, by an operation that is commutative and associative; every lane gets it. All lanes
 /// must be here.
 ///
-/// On the host, where a lane is alone, the operation would meet the own value again and again, so the value is given
-/// back.
+/// On the host, where a lane is alone, the value is given back.
 #[inline(always)]
-pub fn reduce<T: Lane>(value: T, operation: impl Fn(T, T) -> T) -> T {
-    if !crate::ON_DEVICE {
-        return value;
-    }
-    // Not a loop: the copies are where the source has them whatever is done to loops.
-    let value = operation(value, shuffle_xor(value, 16));
-    let value = operation(value, shuffle_xor(value, 8));
-    let value = operation(value, shuffle_xor(value, 4));
-    let value = operation(value, shuffle_xor(value, 2));
-    operation(value, shuffle_xor(value, 1))
+pub fn reduce<T: Element>(value: T, operation: impl Fn(T, T) -> T) -> T {
+    Tile::<32>::this().reduce(value, operation)
 }
 
 /// The sum over all 32 lanes, each of which must be here.
 #[inline(always)]
-pub fn sum<T: Lane + core::ops::Add<Output = T>>(value: T) -> T {
+pub fn sum<T: Element + core::ops::Add<Output = T>>(value: T) -> T {
     reduce(value, |a, b| a + b)
 }
 
 /// What the lanes up to this one have together, this one included. All lanes must be here.
 #[inline(always)]
-pub fn scan<T: Lane>(value: T, operation: impl Fn(T, T) -> T) -> T {
-    if !crate::ON_DEVICE {
-        return value;
-    }
-    let lane = lane();
-    let step = |value: T, distance: u32| {
-        let below = shuffle_up(value, distance);
-        if lane >= distance {
-            operation(below, value)
-        } else {
-            value
-        }
-    };
-    step(step(step(step(step(value, 1), 2), 4), 8), 16)
+pub fn scan<T: Element>(value: T, operation: impl Fn(T, T) -> T) -> T {
+    Tile::<32>::this().scan(value, operation)
+}
+
+/// What the lanes below this one have together, in the first one `first`. All lanes must be here.
+#[inline(always)]
+pub fn scan_exclusive<T: Element>(value: T, first: T, operation: impl Fn(T, T) -> T) -> T {
+    Tile::<32>::this().scan_exclusive(value, first, operation)
 }

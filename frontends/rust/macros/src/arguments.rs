@@ -1,4 +1,4 @@
-//! The arguments of an attribute: `name = literal`, or a word.
+//! The arguments of an attribute: `name = literal`, `name(list)`, or a word.
 
 use crate::error::Error;
 use crate::tokens::{is_punct, split_commas};
@@ -8,6 +8,7 @@ use proc_macro::{Span, TokenStream, TokenTree};
 pub struct Argument {
     pub name: String,
     pub value: Option<String>,
+    pub list: Option<TokenStream>,
     pub span: Span,
 }
 
@@ -20,14 +21,16 @@ pub fn parse(tokens: TokenStream) -> Result<Vec<Argument>, Error> {
             let Some(TokenTree::Ident(name)) = part.first() else {
                 return Err(Error::new(span, "expected `name = value`"));
             };
-            let value = match part.len() {
-                1 => None,
-                3 if is_punct(part.get(1), '=') => Some(part[2].to_string()),
+            let (value, list) = match &part[1..] {
+                [] => (None, None),
+                [TokenTree::Group(list)] => (None, Some(list.stream())),
+                [sign, value] if is_punct(Some(sign), '=') => (Some(value.to_string()), None),
                 _ => return Err(Error::new(span, "expected `name = value`")),
             };
             Ok(Argument {
                 name: name.to_string(),
                 value,
+                list,
                 span,
             })
         })

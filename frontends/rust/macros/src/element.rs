@@ -1,100 +1,55 @@
 //! `#[derive(Element)]`.
 
 use crate::error::Error;
-use crate::tokens::{is_ident, is_punct, splice, split_commas};
-use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
+use crate::structure::{self, Field, Structure};
+use crate::tokens::splice;
+use proc_macro::{TokenStream, TokenTree};
 
 pub fn expand(input: TokenStream) -> Result<TokenStream, Error> {
-    let mut tokens = input.into_iter().peekable();
-    let mut has_layout = false;
-    while is_punct(tokens.peek(), '#') {
-        tokens.next();
-        if let Some(TokenTree::Group(attribute)) = tokens.next() {
-            let inner: Vec<TokenTree> = attribute.stream().into_iter().collect();
-            if let (true, Some(TokenTree::Group(list))) =
-                (is_ident(inner.first(), "repr"), inner.get(1))
-            {
-                has_layout |= list.stream().into_iter().any(|token| {
-                    is_ident(Some(&token), "C") || is_ident(Some(&token), "transparent")
-                });
-            }
-        }
-    }
-    let mut is_struct = false;
-    let name = loop {
-        match tokens.next() {
-            Some(TokenTree::Ident(word)) if word.to_string() == "struct" => is_struct = true,
-            Some(TokenTree::Ident(word))
-                if matches!(word.to_string().as_str(), "enum" | "union") =>
-            {
-                return Err(Error::new(
-                    word.span(),
-                    "only structures: not every pattern of bits is a value of an enumeration",
-                ));
-            }
-            Some(TokenTree::Ident(word)) if is_struct => break word,
-            Some(_) => {}
-            None => {
-                return Err(Error::new(
-                    Span::call_site(),
-                    "only structures can be elements",
-                ));
-            }
-        }
-    };
+    let Structure {
+        name,
+        generics,
+        fields,
+        has_layout,
+        ..
+    } = structure::parse(
+        input,
+        "elements",
+        "only structures: not every pattern of bits is a value of an enumeration",
+    )?;
     if !has_layout {
         return Err(Error::new(
             name.span(),
             "an element needs a layout that the host knows: #[repr(C)]",
         ));
     }
-    if is_punct(tokens.peek(), '<') {
+    if !generics.is_empty() {
         return Err(Error::new(name.span(), "an element has no type parameters"));
     }
-    let fields = match tokens.next() {
-        Some(TokenTree::Group(group)) => {
-            let is_tuple = group.delimiter() == Delimiter::Parenthesis;
-            split_commas(group.stream())
-                .into_iter()
-                .map(|field| field_type(field, is_tuple))
-                .collect()
-        }
-        _ => Vec::new(),
-    };
     let name: TokenStream = TokenTree::from(name).into();
-    let mut checks = TokenStream::new();
-    for field in fields {
-        checks.extend(splice("element::<$>();", &[field]));
+    let (mut words, mut moves) = (TokenStream::new(), TokenStream::new());
+    for Field { name, ty } in fields {
+        words.extend(splice(
+            "+ <$ as ::thisgpu_gpu::Element>::WORDS",
+            std::slice::from_ref(&ty),
+        ));
+        moves.extend(splice(
+            "self.$ = <$ as ::thisgpu_gpu::Element>::each_word(self.$, through);",
+            &[name.clone(), ty, name],
+        ));
     }
     Ok(splice(
         "#[automatically_derived]
          #[allow(unsafe_code)]
-         // SAFETY: the layout is C's, and the function below asks for fields that are elements.
-         unsafe impl ::thisgpu_gpu::Element for $ {}
-         const _: fn() = || {
-             fn element<T: ::thisgpu_gpu::Element>() {}
-             $
-         };",
-        &[name, checks],
+         // SAFETY: the layout is C's, and the fields are elements, as their words ask for.
+         unsafe impl ::thisgpu_gpu::Element for $ {
+             const WORDS: usize = 0 $;
+             #[inline(always)]
+             fn each_word(mut self, through: &impl ::core::ops::Fn(u32) -> u32) -> Self {
+                 $
+                 self
+             }
+         }",
+        &[name, words, moves],
     ))
-}
-
-/// The type of a field, behind attributes, visibility and name.
-fn field_type(tokens: Vec<TokenTree>, is_tuple: bool) -> TokenStream {
-    let mut rest = tokens.as_slice();
-    while is_punct(rest.first(), '#') {
-        rest = &rest[2..];
-    }
-    if is_ident(rest.first(), "pub") {
-        rest = &rest[1..];
-        if matches!(rest.first(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
-            && (!is_tuple || rest.len() > 1)
-        {
-            rest = &rest[1..];
-        }
-    }
-    if !is_tuple {
-        rest = &rest[rest.len().min(2)..];
-    }
-    rest.iter().cloned().collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, Argument};
 use crate::error::Error;
+use crate::generics;
 use crate::signature::{self, Signature};
 use crate::tokens::{splice, stream};
 use proc_macro::{Literal, TokenStream, TokenTree};
@@ -16,7 +17,7 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, 
         .to_string()
         .trim_start_matches("r#")
         .to_string();
-    let mut properties = Vec::new();
+    let (mut properties, mut list) = (Vec::new(), None);
     for argument in arguments::parse(arguments)? {
         let Argument { name, span, .. } = &argument;
         match name.as_str() {
@@ -26,27 +27,44 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, 
             )),
             "min_blocks" => properties.push(format!("min_blocks {}", argument.number(1..=32)?)),
             "name" => symbol = argument.name_in_quotes()?,
+            "instances" => list = Some((*span, argument.list.unwrap_or_default())),
             _ => {
                 return Err(Error::new(
                     *span,
                     format!(
-                        "unknown argument `{name}`; there are `max_threads`, `min_blocks`, `name`"
+                        "unknown argument `{name}`; there are `max_threads`, `min_blocks`, `name`, `instances`"
                     ),
                 ));
             }
         }
     }
+    let mut devices = TokenStream::new();
+    for instance in generics::instances(&signature.generics, &signature.name, list)? {
+        let symbol = format!("{symbol}{}", instance.suffix);
+        let device = device(
+            &signature,
+            &instance.arguments,
+            &symbol,
+            &symbol,
+            &properties,
+        );
+        devices.extend(match signature.generics.is_empty() {
+            true => device,
+            // The names of the parameters mean these types here.
+            false => splice("const _: () = { $ $ };", &[instance.aliases, device]),
+        });
+    }
     // Inlined for sure: the entry is then the whole kernel.
     let mut expansion = stream("#[inline(always)]");
-    let device = device(&signature, &symbol, &symbol, &properties);
     expansion.extend(signature.item);
-    expansion.extend(splice("::thisgpu_gpu::__device_only! { $ }", &[device]));
+    expansion.extend(splice("::thisgpu_gpu::__device_only! { $ }", &[devices]));
     Ok(expansion)
 }
 
-/// The entry and the descriptor of a function.
+/// The entry and the descriptor of a function with these types.
 pub fn device(
     signature: &Signature,
+    types: &TokenStream,
     symbol: &str,
     title: &str,
     properties: &[String],
@@ -66,15 +84,21 @@ pub fn device(
     let (mut declared, mut passed, mut described) =
         (TokenStream::new(), TokenStream::new(), TokenStream::new());
     for (index, (_, ty)) in signature.parameters.iter().enumerate() {
-        declared.extend(splice(
-            &format!(
-                "first_{index}: <$ as ::thisgpu_gpu::Parameter>::First, second_{index}: <$ as \
-             ::thisgpu_gpu::Parameter>::Second,"
-            ),
-            &[ty.clone(), ty.clone()],
-        ));
+        // What a parameter is made of: its address or value, and extents.
+        let (mut names, parts) = (Vec::new(), ["First", "Second", "Third", "Fourth"]);
+        for part in parts {
+            let name = format!("{}_{index}", part.to_lowercase());
+            declared.extend(splice(
+                &format!("{name}: <$ as ::thisgpu_gpu::Parameter>::{part},"),
+                std::slice::from_ref(ty),
+            ));
+            names.push(name);
+        }
         passed.extend(splice(
-            &format!("<$ as ::thisgpu_gpu::Parameter>::receive(first_{index}, second_{index}),"),
+            &format!(
+                "<$ as ::thisgpu_gpu::parameter::Received<'_>>::receive(&launch, {}),",
+                names.join(", ")
+            ),
             std::slice::from_ref(ty),
         ));
         described.extend(splice(
@@ -85,14 +109,15 @@ pub fn device(
     let name: TokenStream = TokenTree::from(signature.name.clone()).into();
     let entry = format!(
         "#[unsafe(export_name = \"{symbol}\")]
-         #[allow(improper_ctypes_definitions, non_snake_case, unused_unsafe, unsafe_code, clippy::all, \
-         clippy::pedantic)]
+         #[allow(improper_ctypes_definitions, non_snake_case, unused_unsafe, unused_variables, unsafe_code, \
+         clippy::all, clippy::pedantic)]
          extern \"C\" fn __thisgpu_entry_{symbol}($) {{
+             let launch = ::thisgpu_gpu::parameter::Launch;
              // SAFETY: the host passes what the descriptor says.
-             unsafe {{ $($) }}
+             unsafe {{ $ $($) }}
          }}"
     );
-    let mut items = splice(&entry, &[declared, name, passed]);
+    let mut items = splice(&entry, &[declared, name, types.clone(), passed]);
     let descriptor = format!(
         "#[used]
          #[unsafe(export_name = \"__thisgpu_kernel_{symbol}\")]

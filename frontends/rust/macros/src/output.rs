@@ -39,7 +39,8 @@ pub fn expand(input: TokenStream, end: &str) -> Result<TokenStream, Error> {
         }
     }
     let given = values.len();
-    let mut used = vec![false; given];
+    // How each argument is printed: with `{:?}`, and in other ways.
+    let mut used = vec![(false, false); given];
     let mut portable = String::new();
     for piece in pieces {
         match piece {
@@ -59,18 +60,20 @@ pub fn expand(input: TokenStream, end: &str) -> Result<TokenStream, Error> {
                             let variable = TokenTree::from(Ident::new(&name, span)).into();
                             names.push((name, values.len()));
                             values.push((span, variable));
+                            used.push((false, false));
                             values.len() - 1
                         }
                     },
                 };
-                if let Some(used) = used.get_mut(index) {
-                    *used = true;
+                match specification.ends_with('?') {
+                    true => used[index].0 = true,
+                    false => used[index].1 = true,
                 }
                 portable.push_str(&format!("{{{index}:{specification}}}"));
             }
         }
     }
-    if let Some(unused) = used.iter().position(|used| !used) {
+    if let Some(unused) = used.iter().position(|used| *used == (false, false)) {
         return Err(Error::new(
             values[unused].0,
             "no placeholder takes this argument",
@@ -78,9 +81,15 @@ pub fn expand(input: TokenStream, end: &str) -> Result<TokenStream, Error> {
     }
 
     let number = hash(&portable) as u32;
-    let mut arguments = TokenStream::new();
-    for (_, value) in values {
-        arguments.extend(splice("::thisgpu_gpu::print::argument(&($)),", &[value]));
+    let (mut taken, mut names) = (TokenStream::new(), Vec::new());
+    for (index, ((_, value), (_, is_displayed))) in values.into_iter().zip(used).enumerate() {
+        let trait_of = if is_displayed { "display" } else { "debug" };
+        // At the place of the argument, so that an error is there.
+        taken.extend(splice(
+            &format!("::thisgpu_gpu::print::{trait_of}(&($)),"),
+            &[value],
+        ));
+        names.push(format!("argument_{index}"));
     }
     let mut statements = splice(
         &format!(
@@ -95,9 +104,28 @@ pub fn expand(input: TokenStream, end: &str) -> Result<TokenStream, Error> {
         ),
         &[TokenTree::from(Literal::byte_string(portable.as_bytes())).into()],
     );
+    let words: String = (names.iter())
+        .map(|name| format!("+ ::thisgpu_gpu::Print::printed_words({name})"))
+        .collect();
+    let writes: String = (names.iter())
+        .map(|name| format!("::thisgpu_gpu::Print::print_to({name}, &mut writer);"))
+        .collect();
+    let names: String = names.iter().map(|name| format!("{name},")).collect();
+    // A `match` keeps what is temporary in the arguments until they are written.
     statements.extend(splice(
-        &format!("::thisgpu_gpu::print::record({number}u32, [$]);"),
-        &[arguments],
+        &format!(
+            "match ($) {{
+                ({names}) => {{
+                    if let ::core::option::Option::Some(mut writer) =
+                        ::thisgpu_gpu::print::record({number}u32, 0usize {words})
+                    {{
+                        let _ = &mut writer;
+                        {writes}
+                    }}
+                }}
+            }}"
+        ),
+        &[taken],
     ));
     let mut expansion = stream("");
     expansion.extend(braced(statements));

@@ -1,6 +1,7 @@
 //! A function as a kernel sees it: attributes, name, parameters.
 
 use crate::error::Error;
+use crate::generics::{self, Generic};
 use crate::tokens::{is_ident, is_punct, split_commas};
 use proc_macro::{Delimiter, Ident, Span, TokenStream, TokenTree};
 
@@ -8,6 +9,8 @@ use proc_macro::{Delimiter, Ident, Span, TokenStream, TokenTree};
 pub struct Signature {
     /// Its name.
     pub name: Ident,
+    /// Its parameters of types and constants.
+    pub generics: Vec<Generic>,
     /// Each parameter's name, for the host, and type.
     pub parameters: Vec<(String, TokenStream)>,
     /// The lines of its documentation.
@@ -84,16 +87,14 @@ pub fn parse(item: TokenStream, what: &str) -> Result<Signature, Error> {
         ));
     };
     kept.push(name.clone().into());
+    let generics = generics::parse(&mut tokens, &mut kept)?;
     let arguments = match tokens.next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
         other => {
             let span = other.map_or_else(Span::call_site, |token| token.span());
             return Err(Error::new(
                 span,
-                format!(
-                    "{what} has no parameters of types or lifetimes, since the host calls it by name; write a generic \
-                     function, and one that calls it for each type"
-                ),
+                format!("{what} is a function with parameters in parentheses"),
             ));
         }
     };
@@ -113,6 +114,7 @@ pub fn parse(item: TokenStream, what: &str) -> Result<Signature, Error> {
     kept.extend(rest);
     Ok(Signature {
         name,
+        generics,
         parameters,
         documentation,
         should_panic,
@@ -141,10 +143,36 @@ fn parameter(tokens: Vec<TokenTree>) -> Result<(String, TokenStream), Error> {
         }
         _ => None,
     });
+    if let Some(place) = forever(tokens[colon + 1..].iter().cloned().collect()) {
+        return Err(Error::new(
+            place,
+            "memory that the host passes is there as long as the launch: leave `'static` away",
+        ));
+    }
     Ok((
         name.unwrap_or_else(|| "_".into())
             .trim_start_matches("r#")
             .to_string(),
         tokens[colon + 1..].iter().cloned().collect(),
     ))
+}
+
+/// Where a type says `'static`.
+fn forever(ty: TokenStream) -> Option<Span> {
+    let mut after_quote = false;
+    for token in ty {
+        match &token {
+            TokenTree::Group(group) => {
+                if let Some(place) = forever(group.stream()) {
+                    return Some(place);
+                }
+            }
+            TokenTree::Ident(word) if after_quote && word.to_string() == "static" => {
+                return Some(word.span());
+            }
+            _ => {}
+        }
+        after_quote = is_punct(Some(&token), '\'');
+    }
+    None
 }

@@ -20,6 +20,12 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, 
             }
         }
     }
+    if !signature.generics.is_empty() {
+        return Err(Error::new(
+            signature.name.span(),
+            "a test has no parameters of types: nobody would say which",
+        ));
+    }
     if !signature.parameters.is_empty() {
         return Err(Error::new(
             signature.name.span(),
@@ -50,6 +56,7 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, 
     let mut on_device = signature.item.clone();
     on_device.extend(device(
         &signature,
+        &TokenStream::new(),
         &format!("test_{name}_{place:016x}"),
         &name,
         &properties,

@@ -1,6 +1,7 @@
 //! Small help with token trees.
 
 use proc_macro::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+use std::iter::Peekable;
 
 /// Tokens of a text that this crate wrote.
 pub fn stream(text: &str) -> TokenStream {
@@ -61,6 +62,27 @@ pub fn split_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
         parts.push(part);
     }
     parts
+}
+
+/// Takes `<…>` if it comes next; gives what is inside, and puts all of it to `kept`.
+pub fn in_angle_brackets(
+    tokens: &mut Peekable<proc_macro::token_stream::IntoIter>,
+    kept: &mut Vec<TokenTree>,
+) -> TokenStream {
+    let (mut depth, mut arrow, mut inside) = (0u32, false, Vec::new());
+    while depth > 0 || inside.is_empty() && is_punct(tokens.peek(), '<') {
+        let Some(token) = tokens.next() else {
+            break;
+        };
+        kept.push(token.clone());
+        // The `>` of `->` closes nothing.
+        depth += u32::from(is_punct(Some(&token), '<'));
+        depth -= u32::from(is_punct(Some(&token), '>') && !arrow);
+        arrow = is_punct(Some(&token), '-');
+        inside.push(token);
+    }
+    inside.pop();
+    inside.into_iter().skip(1).collect()
 }
 
 /// Whether a token is this character.

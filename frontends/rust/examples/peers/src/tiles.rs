@@ -31,30 +31,33 @@ pub fn prefix_sum(x: &[u32], mut out: DisjointMut<u32>) {
 
 /// The product of two matrices of n · n, n a multiple of 8 and not 0, by tiles in blocks of (8, 8).
 #[kernel(max_threads = 64)]
-pub fn matmul8(n: u32, a: &[f32], b: &[f32], out: DisjointMut<f32>) {
+pub fn matmul8(n: u32, a: View2<f32>, b: View2<f32>, mut out: DisjointMut<f32, Plane>) {
     let (left, right) = (shared!([[f32; 8]; 8]), shared!([[f32; 8]; 8]));
     // A block has 8 threads each way.
-    let (x, y) = (thread::index_x() & 7, thread::index_y() & 7);
-    let (row, column) = (thread::block_y() * 8 + y, thread::block_x() * 8 + x);
-    let (mut from_left, mut from_right) = (row * n + x, y * n + column);
-    let mine = row * n + column;
-    let (x, y) = (x as usize, y as usize);
+    let (x, y) = (
+        thread::index_x() as usize & 7,
+        thread::index_y() as usize & 7,
+    );
+    let own = thread::index2();
     let (mut first, mut sum) = (0, 0.0f32);
     loop {
+        let k = first as usize;
         left.row(y)
-            .set(x, a.get(from_left as usize).copied().unwrap_or(0.0));
+            .set(x, a.get(k + x, own.y()).copied().unwrap_or(0.0));
         right
             .row(y)
-            .set(x, b.get(from_right as usize).copied().unwrap_or(0.0));
+            .set(x, b.get(own.x(), k + y).copied().unwrap_or(0.0));
         thread::barrier();
         for k in 0..8 {
             sum = left.row(y).get(k).mul_add(right.row(k).get(x), sum);
         }
         thread::barrier();
-        (from_left, from_right, first) = (from_left + 8, from_right + 8 * n, first + 8);
+        first += 8;
         if first >= n {
             break;
         }
     }
-    out.set(mine as usize, sum);
+    if let Some(out) = out.get_mut(&own) {
+        *out = sum;
+    }
 }

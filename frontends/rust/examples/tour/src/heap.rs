@@ -49,7 +49,7 @@ mod bump {
 
 /// Collections, boxed closures and maps in a kernel: each thread counts how often remainders occur.
 #[kernel]
-pub fn remainders(x: &[u32], out: DisjointMut<u32>) {
+pub fn remainders(x: &[u32], mut out: DisjointMut<u32>) {
     let by: Box<dyn Fn(u32) -> u32> = {
         let t = thread::index_x();
         Box::new(move |value| value % (t + 2))
@@ -59,8 +59,8 @@ pub fn remainders(x: &[u32], out: DisjointMut<u32>) {
     for remainder in &found {
         *counts.entry(*remainder).or_insert(0u32) += 1;
     }
-    if let Some(most) = counts.values().max() {
-        out.set(thread::global_id(), *most);
+    if let (Some(most), Some(out)) = (counts.values().max(), out.thread_mut()) {
+        *out = *most;
     }
 }
 

@@ -11,7 +11,7 @@ use thisgpu_gpu::*;
 
 /// Sums in blocks of 256: shared memory and barriers.
 #[kernel(max_threads = 256)]
-pub fn block_sums(x: &[f32], out: DisjointMut<f32>) {
+pub fn block_sums(x: &[f32], mut out: DisjointMut<f32, Blocks>) {
     let tile = shared!([f32; 256]);
     let t = thread::index_x() as usize;
     tile.set(t, thread::grid_stride(x.len()).map(|i| x[i]).sum());
@@ -24,8 +24,8 @@ pub fn block_sums(x: &[f32], out: DisjointMut<f32>) {
         thread::barrier();
         half /= 2;
     }
-    if t == 0 {
-        out.set(thread::block_x() as usize, tile.get(0));
+    if let Some(out) = out.thread_mut() {
+        *out = tile.get(0);
     }
 }
 
@@ -50,20 +50,19 @@ pub fn histogram(bytes: &[u8], counts: &[AtomicU32]) {
 
 /// What the lanes of a warp have together.
 #[kernel]
-pub fn warps(x: &[u32], out: DisjointMut<[u32; 4]>) {
-    let i = thread::global_id();
-    let value = x[i];
+pub fn warps(x: &[u32], mut out: DisjointMut<[u32; 4]>) {
+    let value = x[thread::global_id()];
     let before = warp::scan(value, |a, b| a.wrapping_add(b));
     let neighbour = warp::shuffle(value, (warp::lane() + 1) % warp::LANES);
-    out.set(
-        i,
-        [
-            warp::sum(value),
-            before,
-            neighbour,
-            warp::ballot(value % 2 == 1),
-        ],
-    );
+    let found = [
+        warp::sum(value),
+        before,
+        neighbour,
+        warp::ballot(value % 2 == 1),
+    ];
+    if let Some(out) = out.thread_mut() {
+        *out = found;
+    }
 }
 
 /// A structure of the host's.
@@ -91,16 +90,16 @@ pub fn step(time: f32, wrap: bool, speed: &[f32; 3], mut particles: DisjointMut<
 
 /// Dynamic shared memory: the block's elements the other way round.
 #[kernel]
-pub fn reverse(x: DisjointMut<u32>) {
-    let (tile, t, threads) = (
-        unsafe { dynamic_shared::<u32>() },
-        thread::index_x() as usize,
-        thread::block_dim_x() as usize,
-    );
-    let first = thread::global_id() - t;
-    tile.set(t, x.get(first + t));
+pub fn reverse(mut x: DisjointMut<u32>) {
+    let (tile, t) = (dynamic_shared::<u32>(), thread::index_x() as usize);
+    let own = x.thread_mut();
+    if let Some(own) = &own {
+        tile.set(t, **own);
+    }
     thread::barrier();
-    x.set(first + t, tile.get(threads - 1 - t));
+    if let Some(own) = own {
+        *own = tile.get(thread::block_dim_x() as usize - 1 - t);
+    }
 }
 
 /// Functions of mathematics, and halves.
@@ -124,7 +123,7 @@ pub fn report(x: &[f32]) {
 #[kernel]
 pub fn total(x: &[f32], sum: &AtomicF32) {
     if let Some(x) = x.get(thread::global_id()) {
-        sum.fetch_add(*x);
+        sum.fetch_add(*x, Relaxed);
     }
 }
 
@@ -140,7 +139,7 @@ pub fn panics(which: u32, x: &[u32]) {
             let _ = x.iter().find(|x| **x > 1000).unwrap();
         }
         5 => debug_assert!(x[0] > 1000),
-        _ => unsafe { DisjointMut::<u32>::from_slice(&mut []) }.set(0, x[0] + 1),
+        _ => dynamic_shared::<u32>().set(0, x[0] + 1),
     }
 }
 
@@ -181,7 +180,7 @@ mod tests {
     #[test]
     fn the_host_has_tests_of_its_own() {
         let mut x = [1.0, 2.0];
-        mathematics(unsafe { DisjointMut::from_slice(&mut x) });
+        mathematics(DisjointMut::from_slice(&mut x));
         assert!((x[0] - (2.0f32.sqrt() + 0.5)).abs() < 1e-6);
     }
 }

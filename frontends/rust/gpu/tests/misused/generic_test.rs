@@ -1,0 +1,6 @@
+use thisgpu_gpu::*;
+
+#[kernel_test]
+fn t<T>() {}
+
+fn main() {}

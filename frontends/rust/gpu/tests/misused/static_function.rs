@@ -1,0 +1,6 @@
+use thisgpu_gpu::*;
+
+#[device_static]
+fn f() {}
+
+fn main() {}
