@@ -29,17 +29,18 @@ unsafe extern "C" {
     safe fn ctaid_y() -> u32;
     #[link_name = "__thisgpu_ctaid_z"]
     safe fn ctaid_z() -> u32;
+    #[link_name = "__thisgpu_ntid_x"]
+    safe fn ntid_x() -> u32;
+    #[link_name = "__thisgpu_ntid_y"]
+    safe fn ntid_y() -> u32;
+    #[link_name = "__thisgpu_nctaid_x"]
+    safe fn nctaid_x() -> u32;
+    #[link_name = "__thisgpu_nctaid_y"]
+    safe fn nctaid_y() -> u32;
     /// Where a panic has been written down: back to who called, who traps at the place of the panic.
     #[link_name = "__thisgpu_panicked"]
     safe fn panicked() -> !;
 }
-
-/// Nothing is written down yet.
-const FREE: u32 = 0;
-/// A thread is writing.
-const CLAIMED: u32 = 1;
-/// All is written.
-const WRITTEN: u32 = 2;
 
 /// Bytes for the name of a file and a message together.
 const TEXT_BYTES: usize = 4096;
@@ -47,9 +48,13 @@ const TEXT_BYTES: usize = 4096;
 /// The first panic of a launch, as the host reads it.
 #[repr(C)]
 struct Panic {
-    state: AtomicU32,
-    /// Block and thread, three numbers each. Others read them to see whether they are the ones who write.
-    who: [AtomicU32; 6],
+    /// The thread that writes: 0 as long as none does, else one more than its number in the block, and above that its
+    /// block's.
+    writer: AtomicU64,
+    /// 1 when all is written.
+    written: AtomicU32,
+    /// Block and thread, three numbers each.
+    who: UnsafeCell<[u32; 6]>,
     line: UnsafeCell<u32>,
     column: UnsafeCell<u32>,
     /// Bytes of the file's name, with which the text begins.
@@ -59,13 +64,14 @@ struct Panic {
     text: UnsafeCell<[u8; TEXT_BYTES]>,
 }
 
-// SAFETY: what is in cells is written by the thread that has changed the state from `FREE` to `CLAIMED`.
+// SAFETY: what is in cells is written by the thread that has made itself the writer.
 unsafe impl Sync for Panic {}
 
 #[unsafe(export_name = "__thisgpu_panic")]
 static PANIC: Panic = Panic {
-    state: AtomicU32::new(FREE),
-    who: [const { AtomicU32::new(0) }; 6],
+    writer: AtomicU64::new(0),
+    written: AtomicU32::new(0),
+    who: UnsafeCell::new([0; 6]),
     line: UnsafeCell::new(0),
     column: UnsafeCell::new(0),
     file: UnsafeCell::new(0),
@@ -94,11 +100,14 @@ impl Write for Text {
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let me = [ctaid_x(), ctaid_y(), ctaid_z(), tid_x(), tid_y(), tid_z()];
-    if PANIC.state.compare_exchange(FREE, CLAIMED, AcqRel, Acquire).is_ok() {
-        for (number, mine) in PANIC.who.iter().zip(me) {
-            number.store(mine, Relaxed);
-        }
+    let who = [ctaid_x(), ctaid_y(), ctaid_z(), tid_x(), tid_y(), tid_z()];
+    let block = who[0] + nctaid_x() * (who[1] + nctaid_y() * who[2]);
+    let thread = who[3] + ntid_x() * (who[4] + ntid_y() * who[5]);
+    let me = u64::from(block) << 32 | u64::from(thread + 1);
+    let found = PANIC.writer.compare_exchange(0, me, AcqRel, Acquire);
+    if found.is_ok() {
+        // SAFETY: this thread's.
+        unsafe { PANIC.who.get().write(who) };
         let mut text = Text { length: 0 };
         if let Some(place) = info.location() {
             let _ = text.write_str(place.file());
@@ -116,12 +125,11 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         };
         // SAFETY: this thread's.
         unsafe { PANIC.length.get().write(text.length as u32) };
-        PANIC.state.store(WRITTEN, Release);
+        PANIC.written.store(1, Release);
     }
     // The launch ends with the first trap, so others wait until all is written; but not one that panics while it
     // writes.
-    let is_writer = || PANIC.who.iter().zip(me).all(|(number, mine)| number.load(Relaxed) == mine);
-    while PANIC.state.load(Acquire) != WRITTEN && !is_writer() {}
+    while found != Err(me) && PANIC.written.load(Acquire) == 0 {}
     panicked()
 }
 

@@ -134,6 +134,8 @@ impl Module {
     /// What the device says, with what a panic has said, and how full the heap was where it had no room.
     fn explained(&self, error: DeviceError) -> Error {
         let mut error = Error::from(error);
+        // Memory that cannot be read has been said to be a fault before.
+        let said = runtime::take_message(&self.module).ok().flatten();
         if let Error::Panic {
             what,
             message,
@@ -141,11 +143,7 @@ impl Module {
             ..
         } = &mut error
         {
-            // Memory that cannot be read has been said to be a fault before.
-            *message = runtime::take_message(&self.module)
-                .ok()
-                .flatten()
-                .map(Box::new);
+            *message = said.map(Box::new);
             if *what == Reason::Memory.meaning() {
                 *heap = runtime::heap(&self.module);
             }

@@ -11,10 +11,8 @@ const PANIC: &str = "__thisgpu_panic";
 /// Bytes of memory that threads of a launch can allocate, unless the launch says otherwise (*assigned*).
 pub const HEAP_BYTES: u64 = 16 << 20;
 
-/// The state of a panic whose message is whole.
-const WRITTEN: u32 = 2;
 /// Words in front of a panic's text.
-const WORDS: usize = 11;
+const WORDS: usize = 13;
 
 /// Gives a launch its heap, if its kernels have one. The memory has to stay until the launch has ended.
 pub fn give_heap(
@@ -42,11 +40,11 @@ pub fn heap(module: &driver::Module) -> Option<Heap> {
     }
 }
 
-/// Takes the message that a panic has written, if one has.
+/// Takes the message that a panic has written, if one has; the next launch finds the buffer free.
 pub fn take_message(module: &driver::Module) -> Result<Option<Message>, Error> {
     let message = message(module)?;
-    if let (Some(_), Some(panic)) = (&message, module.data(PANIC)) {
-        panic.slice(0..4)?.clear()?;
+    if let Some(panic) = module.data(PANIC) {
+        panic.slice(0..12)?.clear()?;
     }
     Ok(message)
 }
@@ -58,10 +56,25 @@ pub fn message(module: &driver::Module) -> Result<Option<Message>, Error> {
     };
     let header = 4 * WORDS as u64;
     let words: Vec<u32> = panic.slice(0..header)?.read()?;
-    let [state, bx, by, bz, x, y, z, line, column, file, length] = words[..] else {
+    let [
+        _,
+        _,
+        written,
+        bx,
+        by,
+        bz,
+        x,
+        y,
+        z,
+        line,
+        column,
+        file,
+        length,
+    ] = words[..]
+    else {
         return Ok(None);
     };
-    if state != WRITTEN {
+    if written == 0 {
         return Ok(None);
     }
     let end = (header + u64::from(length)).min(panic.bytes());

@@ -24,6 +24,8 @@ pub fn says(which: u32, x: &[u32]) {
         2 => panic!("{Bad}"),
         3 => panic!("{}", "long ".repeat(2000)),
         4 => { let _ = x.iter().position(|x| *x == 9).ok_or("no nine").unwrap(); }
+        6 => assert_eq!(x[0], 7, "of {t}"),
+        7 => assert_ne!(x[0], 1),
         5 if t % 2 == 1 => panic!("odd"),
         5 => panic!("even"),
         _ => {}
@@ -80,6 +82,7 @@ fn checking() -> Device {
     Device::simulator(SimConfig {
         check: true,
         budget: 1 << 30,
+        launch_budget: 1 << 30,
         ..SimConfig::default()
     })
 }
@@ -92,6 +95,17 @@ fn said(device: &Device, module: &Module, which: u32) -> Error {
     launch.arg(which).arg(&x).run().expect_err("it panics")
 }
 
+/// The message of a panic.
+fn written(error: Error) -> thisgpu_build::Message {
+    match error {
+        Error::Panic {
+            message: Some(message),
+            ..
+        } => *message,
+        other => panic!("no message: {other}"),
+    }
+}
+
 #[test]
 fn panics_say_what_they_would_on_the_host() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -100,6 +114,11 @@ fn panics_say_what_they_would_on_the_host() {
     for (which, expected) in [
         (0, "37 is Some(2) and 1.50"),
         (1, "thread 0 of block "),
+        (
+            6,
+            "assertion `left == right` failed: of 0\n  left: 1\n right: 7",
+        ),
+        (7, "assertion `left != right` failed\n  left: 1\n right: 1"),
         (
             4,
             "called `Result::unwrap()` on an `Err` value: \"no nine\"",
@@ -126,23 +145,11 @@ fn panics_say_what_they_would_on_the_host() {
         assert_eq!(message.file, "src/lib.rs");
     }
     // Of two that panic together the one that says so has written it.
-    let Error::Panic {
-        message: Some(message),
-        ..
-    } = said(&device, &module, 5)
-    else {
-        panic!("no message")
-    };
+    let message = written(said(&device, &module, 5));
     let odd = message.thread[0] % 2 == 1;
     assert_eq!(message.text, if odd { "odd" } else { "even" });
     // A message that does not fit ends in an ellipsis.
-    let Error::Panic {
-        message: Some(message),
-        ..
-    } = said(&device, &module, 3)
-    else {
-        panic!("no message")
-    };
+    let message = written(said(&device, &module, 3));
     assert!(message.text.len() > 4000 && message.text.ends_with('…'));
     // A panic while a message is made does not wait for itself.
     assert!(matches!(said(&device, &module, 2), Error::Panic { .. }));
@@ -187,18 +194,18 @@ fn memory_is_used_again_and_ends() {
         let launch = kernel.launch(Grid::new([1; 3], [64, 1, 1])).heap(heap);
         launch.arg(rounds).arg(bytes).arg(&out).run()
     };
-    let report = launch(20, 300, 1 << 20).expect("room enough");
+    let report = launch(10, 50, 1 << 20).expect("room enough");
     assert!(report.findings.is_empty(), "{}", report.findings[0]);
     let expected = |t: u32| -> u32 {
-        let all = (0..20).flat_map(|round| (0..300).map(move |index| (index ^ round ^ t) as u8));
+        let all = (0..10).flat_map(|round| (0..50).map(move |index| (index ^ round ^ t) as u8));
         all.map(u32::from).sum()
     };
     let sums = out.to_vec().expect("there");
     assert!((0..64).all(|t| sums[t as usize] == expected(t)), "{sums:?}");
-    let error = launch(1, 100_000, 1 << 20).expect_err("no room");
+    let error = launch(1, 20_000, 1 << 18).expect_err("no room");
     let message = error.to_string();
     assert!(
-        message.contains("memory allocation of") && message.contains("of 1048576 bytes"),
+        message.contains("memory allocation of") && message.contains("of 262144 bytes"),
         "{message}"
     );
     // The next launch has all of it.

@@ -367,7 +367,7 @@ fn what_is_refused_names_the_line_and_says_why() {
             "%a = load atomic i128, ptr %out acquire, align 16, !dbg !3",
             "128 bits",
         ),
-        ("%a = zext i64 %x to i256, !dbg !3", "256 bits"),
+        ("%a = zext i64 %x to i512, !dbg !3", "512 bits"),
         (
             "%a = load x86_fp80, ptr %out, align 16, !dbg !3",
             "x86_fp80",

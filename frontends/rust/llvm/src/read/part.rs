@@ -57,8 +57,10 @@ impl<'a> Pieces<'a> {
         while at < text.len() {
             let start = at;
             let line = line(text, &mut at);
-            if line.starts_with("; ") && !line.starts_with("; Function Attrs:") {
-                comment = Some(start);
+            if line.is_empty() || line.starts_with(';') {
+                if line.starts_with("; ") && !line.starts_with("; Function Attrs:") {
+                    comment = Some(start);
+                }
                 continue;
             }
             let begin = comment.take().unwrap_or(start);

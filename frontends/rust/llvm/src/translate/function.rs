@@ -283,7 +283,7 @@ impl<'p> Body<'_, 'p, '_> {
     }
 
     /// The panic that an instruction is, if it is one: a call of a function that does not return and is the library's,
-    /// or has no body. Generic ones of `core::panicking` have a body (`assert_failed`), which would only lose the
+    /// or has no body. Generic ones of `core::panicking` have a body (`assert_failed`), in which a trap would lose the
     /// caller's place.
     fn panicking(&self, instruction: &'p Instruction) -> Option<Panic<'p>> {
         let Operation::Call(call) = &instruction.operation else {
@@ -296,25 +296,30 @@ impl<'p> Body<'_, 'p, '_> {
         let of_core = name.contains(PANICKING);
         let defined = program.resolve(self.module, name);
         let of_library = |(symbol, _): &(Symbol, i64)| matches!(symbol, Symbol::Function(module, _) if program.is_library(*module));
-        let library = defined.filter(of_library).map(|(symbol, _)| symbol);
-        if defined.is_some() && library.is_none() && !of_core || name.starts_with("llvm.") {
+        let of_panics = defined.filter(|of| of_core || of_library(of));
+        if defined.is_some() && of_panics.is_none() || name.starts_with("llvm.") {
             return None;
         }
         let function = program.declaration(self.module, name)?;
         let no_return = function.attributes.no_return || call.attributes.no_return;
-        // The library's other functions are what messages are made by, and would wait for themselves.
+        // The library's other functions are what messages are made by, which do not allocate.
         let says = program.panics() == Panics::Message
-            && (!program.is_library(self.module) || self.is_part_of_panic());
+            && (!program.is_library(self.module)
+                || self.is_part_of_panic()
+                || panics::reason(function) == Reason::Memory);
         no_return.then_some(Panic {
             call,
             function,
-            writer: library.filter(|_| says),
+            writer: of_panics.map(|(symbol, _)| symbol).filter(|_| says),
         })
     }
 
-    /// Whether this is a function of the library that does not return: a part of what panics do.
+    /// Whether this is a function that does not return, of the library or a generic one of `core::panicking`: a part of
+    /// what panics do.
     fn is_part_of_panic(&self) -> bool {
-        self.translator.program.is_library(self.module) && self.function.attributes.no_return
+        let library = self.translator.program.is_library(self.module);
+        let of_panics = library || self.function.name.contains(PANICKING);
+        of_panics && self.function.attributes.no_return
     }
 
     /// A trap in place of a panic, at the place that the panic would name, behind the call that writes its message.
