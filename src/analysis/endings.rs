@@ -4,6 +4,7 @@
 //! their way with them to meet again: paths to such an exit do not count. Which exits are such:
 //!
 //! - a trap, and in a kernel a return, if its *tail*, the blocks that lead nowhere else, holds no convergent operation;
+//!   a call of a function that may have one does not count in front of a trap: it says what is wrong;
 //! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before
 //!   traps. The same holds for what can be reached from a convergent operation: lanes that come to a barrier of the
 //!   block have not left, however many exits are behind it. Where one leads to another, the exit of the last is enough;
@@ -108,8 +109,10 @@ impl Finder<'_> {
             .iter()
             .copied()
             .filter(|&block| {
-                let mut insts = self.func.layout.block_insts(block);
-                insts.any(|inst| self.callees.is_convergent(self.func, inst))
+                let before_trap = matches!(ahead[block], Ahead::One(exit) if self.is_trap(exit));
+                let calls = self.func.layout.block_insts(block);
+                let mut calls = calls.filter_map(|inst| self.callees.call(self.func, inst));
+                calls.any(|call| call.summary.convergent && (call.intrinsic || !before_trap))
             })
             .collect();
         let mut is_main: SecondaryMap<Block, bool> = SecondaryMap::new();
@@ -222,7 +225,7 @@ mod tests {
             ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
             _ => None,
         };
-        let callees = Callees::of(&func, &Intrinsics::default(), &name, &|_| Summary::NONE);
+        let callees = Callees::of(&func, &Intrinsics::default(), &name, &|_| Summary::UNKNOWN);
         let flow = ControlFlow::compute(&func, kernel, &callees);
         let blocks = flow.reverse_postorder().iter().copied();
         let mut found: Vec<u32> = blocks
@@ -268,6 +271,36 @@ mod tests {
     fn of_equal_exits_the_largest_is_the_main_one() {
         assert_eq!(ends(&side_exit("store v0, v1"), true), [4]);
         assert_eq!(ends(&side_exit("nop"), true), [4]);
+    }
+
+    #[test]
+    fn what_is_said_before_a_trap_keeps_nobody() {
+        let text = |last: &str| {
+            format!(
+                "function %f(i32, i64) {{
+                    fn0 = %gpu_bar_sync()
+                    fn1 = %says(i32)
+                    sig9 = (i32)
+                block0(v0: i32, v1: i64):
+                    call fn0()
+                    brif v0, block1, block3
+                block1:
+                    brif v0, block3, block2
+                block2:
+                    {last}
+                    trap user1
+                block3:
+                    call fn0()
+                    store v0, v1
+                    return
+                }}"
+            )
+        };
+        for last in ["call fn1(v0)", "call_indirect sig9, v1(v0)"] {
+            assert_eq!(ends(&text(last), true), [2], "{last}");
+        }
+        // A barrier of its own does.
+        assert_eq!(ends(&text("call fn0()"), true), [0u32; 0]);
     }
 
     #[test]

@@ -33,6 +33,15 @@ const CORE: Source = (
 /// What is linked with `std`.
 const STD: Source = ("thisgpu_std", "extern crate alloc;\n");
 
+/// How the symbols end of what the runtime does, which `std` does for the host.
+const RUNTIME_SYMBOLS: &[&str] = &[
+    "___rust_alloc",
+    "___rust_dealloc",
+    "___rust_realloc",
+    "___rust_alloc_zeroed",
+    "rust_begin_unwind",
+];
+
 /// Flags of all.
 const COMMON: &[&str] = &[
     "--edition=2024",
@@ -60,14 +69,18 @@ impl Libraries<'_> {
     /// # Errors
     /// A compiler that fails; files that cannot be written or read.
     pub fn add_to(&self, mut program: Program, panics: Panics) -> Result<Program, Error> {
-        for source in [CORE, STD] {
+        // What an instance of `std` needs of the runtime is the device's.
+        for source in [CORE, STD, CORE] {
             let wanted = program.undefined(panics);
             if wanted.is_empty() {
                 break;
             }
             let text = self.text(source)?;
             let module = Module::parse_part(source.0, &text, wanted.iter().copied());
-            let module = module.map_err(|error| Error::Translation(vec![error]))?;
+            let mut module = module.map_err(|error| Error::Translation(vec![error]))?;
+            if source == STD {
+                module.forget(|symbol| RUNTIME_SYMBOLS.iter().any(|end| symbol.ends_with(end)));
+            }
             program = program.with_library(module);
         }
         Ok(program.with_panics(panics))

@@ -123,18 +123,26 @@ impl Program {
     }
 
     /// The symbols of Rust that are declared, and that nobody defines; those of functions that never return only if
-    /// they are to write messages.
+    /// they are to write messages. Those of `std` itself are not among them: they want a host.
     pub fn undefined(&self, panics: Panics) -> Vec<&str> {
         let mut undefined = Vec::new();
         for (number, module) in self.modules.iter().enumerate() {
             let declared = module.items.iter().filter(|(name, item)| {
-                let returns = match **item {
-                    Item::Function(index) => !module.functions[index].attributes.no_return,
-                    _ => true,
+                let (returns, of_std) = match **item {
+                    Item::Function(index) => {
+                        let function = &module.functions[index];
+                        let spoken = function.spoken();
+                        let of_std = ["std::", "<std::"]
+                            .iter()
+                            .any(|begin| spoken.starts_with(begin));
+                        (!function.attributes.no_return, of_std)
+                    }
+                    _ => (true, false),
                 };
                 MANGLED.iter().any(|begin| name.starts_with(begin))
                     && !module.linkage(**item).1
                     && (returns || panics == Panics::Message)
+                    && !of_std
                     && !name.ends_with(ALLOCATION_MARKER)
                     && self.resolve(number, name).is_none()
             });

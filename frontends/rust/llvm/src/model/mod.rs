@@ -513,6 +513,18 @@ pub struct Module {
 }
 
 impl Module {
+    /// Makes functions declarations: their bodies are to come from elsewhere.
+    pub fn forget(&mut self, is_meant: impl Fn(&str) -> bool) {
+        for function in self
+            .functions
+            .iter_mut()
+            .filter(|function| is_meant(&function.name))
+        {
+            function.blocks.clear();
+            function.linkage = Linkage::External;
+        }
+    }
+
     /// Who sees a symbol, and whether the module defines it.
     pub(crate) fn linkage(&self, item: Item) -> (Linkage, bool) {
         match item {
