@@ -22,6 +22,7 @@ use crate::sim::warp::registers::{LANES, Registers};
 use crate::sim::warp::{Warp, WarpState, random_turn};
 use crate::sim::weak::Weak;
 use crate::sim::{execute::Environment, memory::banks::Banks};
+use std::hash::{Hash, Hasher};
 
 /// Instructions of a warp before another one has its turn (assigned).
 pub(in crate::sim) const WARP_TURN: u32 = 1024;
@@ -98,8 +99,16 @@ pub struct Cta {
     cursor: Cursor,
 }
 
+impl Hash for Cta {
+    /// Without a clock, which only timed mode has.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.block, &self.warps, self.room).hash(state);
+        (&self.shared, &self.random, self.cursor).hash(state);
+    }
+}
+
 /// Where a turn of a CTA is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Cursor {
     /// Turns of warps that have begun.
     begun: usize,

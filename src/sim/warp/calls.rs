@@ -15,13 +15,13 @@ const KEPT: usize = 1 << 14;
 const TOLD: usize = 256;
 
 /// The calls of a warp's threads.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Calls {
     /// By lane; empty before the first call.
     lanes: Vec<Thread>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 struct Thread {
     /// Instruction of each call, the outermost first, at most [`KEPT`].
     calls: Vec<u32>,
