@@ -9,7 +9,7 @@ use cranelift_thisgpu::compile::{Compiler, SourceFile};
 use cranelift_thisgpu::locations::{Location, Locations};
 use cranelift_thisgpu::object::Object;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::debug::{Operand, Path, Session, Space, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{FrameId, Operand, Path, Session, Space, Stop, Thread};
 use cranelift_thisgpu::variables::{
     Assigned, Assignment, Base, Member, Position, Scope, ScopeKind, TypeKind, Variable,
     VariableType, Variables,
@@ -286,7 +286,9 @@ fn walk(code: &Code, thread: u32, mut look: impl FnMut(&Session, Thread)) {
 
 /// The number that a variable or a part of one is shown to be.
 fn number(session: &Session, thread: Thread, path: &str) -> Option<i64> {
-    let datum = session.datum(thread, 0, &Path::parse(path).unwrap()).ok()?;
+    let datum = session
+        .datum(thread, FrameId::default(), &Path::parse(path).unwrap())
+        .ok()?;
     session.text(thread, &datum).parse().ok()
 }
 
@@ -368,8 +370,8 @@ fn scopes_are_seen_from_their_own_code() {
     let (mut inlined, mut blocks) = (0, 0);
     for lane in 0..2 {
         walk(&code, lane, |session, thread| {
-            let names = session.scope_names(thread);
-            let variables = session.variables(thread);
+            let names = session.scope_names(thread, 0);
+            let variables = session.variables(thread, 0);
             let seen = |name: &str| variables.iter().any(|view| view.name == name);
             let frames: Vec<u32> = variables.iter().map(|view| view.frame).collect();
             assert!(frames.is_sorted());
@@ -504,7 +506,7 @@ fn dwarf_says_the_same() {
             walk(&code, lane, |session, thread| {
                 let place = session.place(thread).unwrap();
                 let offset = u64::from(place.pc) - session_start(session);
-                for view in session.variables(thread) {
+                for view in session.variables(thread, 0) {
                     let (_, list) = variables
                         .iter()
                         .find(|(name, _)| *name == view.name)

@@ -192,6 +192,7 @@ impl State {
                 let mut cta = Cta::new(&machine.run, room);
                 let block = Shape::coordinates(machine.run.shape.grid, self.next_block);
                 cta.start(&machine.run, block);
+                cta.keep_registers();
                 self.running.push(cta);
                 self.next_block += 1;
                 self.current = self.running.len() - 1;

@@ -18,6 +18,7 @@ use crate::sim::memory::local::Local;
 use crate::sim::memory::strong::Concurrency;
 use crate::sim::timing::profile::Recorder;
 use crate::sim::timing::timed::Timing;
+use crate::sim::warp::calls::Calls;
 use crate::sim::warp::registers::{LANES, Registers};
 use crate::sim::warp::{Warp, WarpState, random_turn};
 use crate::sim::weak::Weak;
@@ -168,7 +169,7 @@ impl Cta {
 
     /// Bytes that its warps take, about.
     pub fn bytes(&self) -> usize {
-        let bytes = |warp: &Warp| Registers::BYTES + warp.local.bytes();
+        let bytes = |warp: &Warp| Registers::BYTES + warp.local.bytes() + warp.calls.bytes();
         self.warps.iter().map(bytes).sum()
     }
 
@@ -190,6 +191,12 @@ impl Cta {
             Some(timing) if run.config.timed => timing.reset(),
             timing => *timing = run.config.timed.then(|| Timing::new(self.warps.len())),
         }
+    }
+
+    /// Lets its warps keep what calls find again in registers.
+    pub(in crate::sim) fn keep_registers(&mut self) {
+        let calls = self.warps.iter_mut().map(|warp| &mut warp.calls);
+        calls.for_each(Calls::keep_registers);
     }
 
     /// Instructions that its warps have issued.

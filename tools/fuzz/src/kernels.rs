@@ -113,11 +113,13 @@ pub fn locations(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
         looked.asked += found.asked;
         looked.found += found.found;
         looked.at_marks += found.at_marks;
+        looked.of_callers += found.of_callers;
     }
     let failed = all.iter().filter(|(_, found)| found.is_err()).count();
     println!(
-        "{kernels} kernels from seed {}: {} values asked for, {} of them available, {} at marks, {failed} kernels fail",
-        arguments.seed, looked.asked, looked.found, looked.at_marks
+        "{kernels} kernels from seed {}: {} values asked for, {} of them available and {} of callers, {} at marks, \
+         {failed} kernels fail",
+        arguments.seed, looked.asked, looked.found, looked.of_callers, looked.at_marks
     );
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -13,7 +13,7 @@ mod rng;
 mod source;
 
 use common::Level;
-use cranelift_thisgpu::sim::debug::{Breakpoint, Path, Place, Session, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{Breakpoint, FrameId, Path, Place, Session, Stop, Thread};
 use cranelift_thisgpu::{Device, Grid, KernelOptions, Options, SimConfig};
 use rng::Rng;
 use thisgpu_llvm::flags::DebugInfo;
@@ -83,7 +83,7 @@ fn follow(
         let number = format!("{number} at {place}");
         for (name, value) in variables {
             let path = Path::parse(name).ok_or("no name")?;
-            let shown = match session.datum(thread, 0, &path) {
+            let shown = match session.datum(thread, FrameId::default(), &path) {
                 Ok(datum) => session.text(thread, &datum),
                 Err(_) if !how.all => UNKNOWN.to_owned(),
                 Err(error) => return Err(format!("mark {number}: {name}: {error}")),

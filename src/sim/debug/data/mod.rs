@@ -137,7 +137,7 @@ fn fill(look: &Look<'_>, part: &Part, lane: usize, room: &mut [Option<u8>]) {
 /// Where memory begins, as a generic address.
 fn address(look: &Look<'_>, from: Address, path: &[i64], lane: usize) -> Option<u64> {
     let mut address = match from {
-        Address::Frame(offset) => look.frame(lane).checked_add(offset.into())?,
+        Address::Frame(offset) => look.frame(lane)?.checked_add(offset.into())?,
         Address::Value(value, more) => {
             let value = u64::try_from(look.source(value, lane)?).ok()?;
             value.wrapping_add_signed(more)

@@ -4,7 +4,7 @@ use super::server::{Answer, Handle, LANES, Scope, Server};
 use crate::command;
 use crate::operand::{number, operand};
 use crate::text::{name, shown};
-use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread};
+use cranelift_thisgpu::sim::debug::{Datum, FrameId, Operand, Thread};
 use serde_json::{Value, json};
 
 /// The scopes of every frame.
@@ -21,19 +21,20 @@ const MOST_PARTS: usize = 1000;
 
 impl Server {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Answer {
-        let Handle::Frame(thread, frame) = self.handle_of(&arguments["frameId"])? else {
+        let Handle::Frame(thread, frame, has_locals) = self.handle_of(&arguments["frameId"])?
+        else {
             return Err("the reference is none of a frame".to_owned());
         };
-        let locals = frame.map(|frame| (Scope::Locals(frame), "Locals"));
+        let locals = has_locals.then_some((Scope::Locals, "Locals"));
         let scopes: Vec<Value> = locals
             .into_iter()
             .chain(SCOPES)
             .map(|(scope, name)| {
-                let own = self.handle(Handle::Scope(thread, scope));
+                let own = self.handle(Handle::Scope(thread, frame, scope));
                 let expensive = scope == Scope::AllLanes;
                 let mut said =
                     json!({"name": name, "variablesReference": own, "expensive": expensive});
-                if let Scope::Locals(_) = scope {
+                if scope == Scope::Locals {
                     said["presentationHint"] = "locals".into();
                 }
                 said
@@ -58,7 +59,7 @@ impl Server {
     }
 
     /// The variables of a frame.
-    fn locals(&mut self, thread: Thread, frame: u32) -> Value {
+    fn locals(&mut self, thread: Thread, frame: FrameId) -> Value {
         let views = self.debugger.variables(thread, frame).into_iter();
         let variables = views.map(|view| {
             let mut said = self.datum(thread, view.name.clone(), view.datum);
@@ -88,15 +89,16 @@ impl Server {
 
     pub(super) fn variables(&mut self, arguments: &Value) -> Answer {
         let registers = self.debugger.session.registers();
-        let (thread, operands): (Thread, Vec<Operand>) =
+        // Registers of a caller that calls do not keep are those of nobody: all scopes of registers are the lane's.
+        let (thread, call, operands): (Thread, u32, Vec<Operand>) =
             match self.handle_of(&arguments["variablesReference"])? {
                 Handle::Frame(..) => return Err("the reference is one of a frame".to_owned()),
                 Handle::Lanes(thread, register) => return Ok(self.lanes(thread, register)),
                 Handle::Datum(thread, path, datum) => return Ok(self.parts(thread, &path, &datum)),
-                Handle::Scope(thread, Scope::Locals(frame)) => {
+                Handle::Scope(thread, frame, Scope::Locals) => {
                     return Ok(self.locals(thread, frame));
                 }
-                Handle::Scope(thread, Scope::AllLanes) => {
+                Handle::Scope(thread, _, Scope::AllLanes) => {
                     let variable = |number: u8| {
                         let own = self.handle(Handle::Lanes(thread, number));
                         let name = format!("R{number}");
@@ -105,28 +107,31 @@ impl Server {
                     let variables: Vec<Value> = (0..registers).map(variable).collect();
                     return Ok(json!({"variables": variables}));
                 }
-                Handle::Scope(thread, Scope::Values) => {
-                    let values = self.debugger.session.source_values(thread).iter();
+                Handle::Scope(thread, FrameId { call, .. }, Scope::Values) => {
+                    let values = self.debugger.session.source_values(thread, call).iter();
                     (
                         thread,
+                        call,
                         values.map(|found| Operand::Source(found.source)).collect(),
                     )
                 }
-                Handle::Scope(thread, Scope::Registers) => {
-                    (thread, (0..registers).map(Operand::Register).collect())
+                Handle::Scope(thread, _, Scope::Registers) => {
+                    (thread, 0, (0..registers).map(Operand::Register).collect())
                 }
-                Handle::Scope(thread, Scope::Predicates) => (
+                Handle::Scope(thread, _, Scope::Predicates) => (
                     thread,
+                    0,
                     (0..Operand::PREDICATES).map(Operand::Predicate).collect(),
                 ),
-                Handle::Scope(thread, Scope::Uniform) => (
+                Handle::Scope(thread, _, Scope::Uniform) => (
                     thread,
+                    0,
                     (0..Operand::UNIFORM).map(Operand::Uniform).collect(),
                 ),
             };
         let shown = |operand: Operand| {
-            let value = self.debugger.session.value(thread, &operand)?;
-            let ty = self.debugger.type_of(thread, &operand);
+            let value = self.debugger.session.value_in(thread, call, &operand)?;
+            let ty = self.debugger.type_of(thread, call, &operand);
             Some(json!({
                 "name": name(&operand), "value": shown(value, ty), "variablesReference": 0,
                 "evaluateName": name(&operand), "type": ty.map(|ty| ty.to_string()),
@@ -162,10 +167,10 @@ impl Server {
                 }
                 (of_lane(thread, lane as u32), register)
             }
-            Handle::Datum(..) | Handle::Scope(_, Scope::Locals(_)) => {
+            Handle::Datum(..) | Handle::Scope(_, _, Scope::Locals) => {
                 return Err("unsupported: only registers can be changed".to_owned());
             }
-            Handle::Frame(thread, _) | Handle::Scope(thread, _) => match operand(wanted)? {
+            Handle::Frame(thread, ..) | Handle::Scope(thread, ..) => match operand(wanted)? {
                 Operand::Register(register) => (thread, register),
                 _ => return Err("only general registers can be changed".to_owned()),
             },
@@ -180,9 +185,9 @@ impl Server {
 
     pub(super) fn evaluate(&mut self, arguments: &Value) -> Answer {
         let expression = arguments["expression"].as_str().ok_or("no expression")?;
-        let mut frame = Some(self.debugger.frame);
+        let mut frame = self.debugger.frame_id(self.debugger.frame);
         if !arguments["frameId"].is_null() {
-            let Handle::Frame(thread, of) = self.handle_of(&arguments["frameId"])? else {
+            let Handle::Frame(thread, of, _) = self.handle_of(&arguments["frameId"])? else {
                 return Err("the reference is none of a frame".to_owned());
             };
             self.debugger.thread = thread;
@@ -192,7 +197,6 @@ impl Server {
         // A word that is a command is one, unless a variable has that name.
         let operand = operand(expression);
         if let Ok(Operand::Variable(path)) = &operand
-            && let Some(frame) = frame
             && let Ok(datum) = self.debugger.session.datum(thread, frame, path)
         {
             let mut said = self.datum(thread, expression.trim().to_owned(), datum);
@@ -205,8 +209,8 @@ impl Server {
         if let Ok(operand) = operand
             && !matches!(operand, Operand::Variable(_))
         {
-            let value = self.debugger.value(&operand)?;
-            let ty = self.debugger.type_of(thread, &operand);
+            let value = self.debugger.value_in(frame.call, &operand)?;
+            let ty = self.debugger.type_of(thread, frame.call, &operand);
             return Ok(json!({"result": shown(value, ty), "variablesReference": 0}));
         }
         // In the console, the commands of the prompt that only look.
