@@ -107,6 +107,11 @@ impl Session {
         found.unwrap_or_default()
     }
 
+    /// How many elements an array, a slice or a `DisjointMut` of a thread has; none of what has no elements.
+    pub fn elements(&self, thread: Thread, datum: &Datum) -> Option<u64> {
+        self.looking(thread, 0, |look, lane| datum.elements(look, lane))?
+    }
+
     /// The bytes of a datum of a thread; none of those that are nowhere.
     pub fn bytes(&self, thread: Thread, datum: &Datum) -> Vec<Option<u8>> {
         let bytes = self.looking(thread, 0, |look, lane| datum.bytes(look, lane));

@@ -34,6 +34,8 @@ struct Count {
     variables: usize,
     shown: usize,
     behind: usize,
+    /// Those that were shown of the caller, from inside of the mark.
+    of_callers: usize,
 }
 
 /// The marks of each function and input on the host.
@@ -75,7 +77,29 @@ fn follow(
         if !matches!(stop, Stop::Breakpoint { .. }) {
             return Err(format!("mark {number}: {stop:?}"));
         }
-        session.finish(thread);
+        let stack = session.stack(thread);
+        let inner = stack
+            .iter()
+            .position(|frame| frame.name.as_deref() == Some("mark"));
+        let caller = inner.and_then(|inner| stack.get(inner + 1));
+        for (name, value) in variables {
+            let path = Path::parse(name).ok_or("no name")?;
+            let datum = caller.map(|caller| session.datum(thread, caller.id, &path));
+            let Some(Ok(datum)) = datum else {
+                continue;
+            };
+            let shown = session.text(thread, &datum).replace('&', "");
+            if shown.contains(UNKNOWN) || how.may_be_behind {
+                continue;
+            }
+            if shown != *value {
+                return Err(format!(
+                    "from inside of mark {number}: {name} is {shown}, on the host {value}"
+                ));
+            }
+            count.of_callers += 1;
+        }
+        session.finish(thread, 0);
         count.marks += 1;
         let place = session
             .place(thread)

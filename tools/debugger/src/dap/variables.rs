@@ -6,6 +6,7 @@ use crate::operand::{number, operand};
 use crate::text::{name, shown};
 use cranelift_thisgpu::sim::debug::{Datum, FrameId, Operand, Thread};
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// The scopes of every frame.
 const SCOPES: [(Scope, &str); 5] = [
@@ -16,8 +17,11 @@ const SCOPES: [(Scope, &str); 5] = [
     (Scope::AllLanes, "Registers of all lanes"),
 ];
 
-/// Elements and members that are sent of one variable, at most (*assumed*: a client shows no more).
+/// Elements and members that are sent of one variable, at most, to a client that does not say which it wants
+/// (*assumed*: it shows no more).
 const MOST_PARTS: usize = 1000;
+/// The last element that a client can ask for (*assumed*: nobody looks at more).
+const LAST_PART: usize = 1 << 16;
 
 impl Server {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Answer {
@@ -51,11 +55,19 @@ impl Server {
             session.text(thread, &datum),
             session.type_name(&datum).to_owned(),
         );
+        let elements = session.elements(thread, &datum);
         let reference = match has_parts {
             true => self.handle(Handle::Datum(thread, path.clone(), datum)),
             false => 0,
         };
-        json!({"value": text, "type": ty, "variablesReference": reference, "evaluateName": path})
+        let mut said = json!({
+            "value": text, "type": ty, "variablesReference": reference, "evaluateName": path,
+        });
+        // Of many a client asks for a part at a time.
+        if let Some(elements) = elements.filter(|_| has_parts) {
+            said["indexedVariables"] = elements.min(LAST_PART as u64).into();
+        }
+        said
     }
 
     /// The variables of a frame.
@@ -71,9 +83,9 @@ impl Server {
     }
 
     /// What a variable is made of.
-    fn parts(&mut self, thread: Thread, path: &str, datum: &Datum) -> Value {
-        let parts = self.debugger.session.parts(thread, datum, MOST_PARTS);
-        let variables = parts.into_iter().map(|(name, part)| {
+    fn parts(&mut self, thread: Thread, path: &str, datum: &Datum, wanted: &Range<usize>) -> Value {
+        let parts = self.debugger.session.parts(thread, datum, wanted.end);
+        let variables = parts.into_iter().skip(wanted.start).map(|(name, part)| {
             let path = match name.as_str() {
                 "*" => format!("(*{path})"),
                 element if element.starts_with('[') => format!("{path}{element}"),
@@ -87,14 +99,45 @@ impl Server {
         json!({"variables": variables})
     }
 
+    /// The variables of a reference: all, or `count` from `start` on.
     pub(super) fn variables(&mut self, arguments: &Value) -> Answer {
+        let number = |name: &str| {
+            let number = arguments[name].as_u64();
+            number.map(|number| usize::try_from(number).unwrap_or(LAST_PART))
+        };
+        let start = number("start").unwrap_or(0).min(LAST_PART);
+        let count = number("count").filter(|&count| count != 0);
+        let end = start.saturating_add(count.unwrap_or(MOST_PARTS));
+        let wanted = start..end.min(LAST_PART);
+        if let Handle::Datum(thread, path, datum) =
+            self.handle_of(&arguments["variablesReference"])?
+        {
+            // What is indexed has no other parts, and what is not has none that are.
+            let is_indexed = self.debugger.session.elements(thread, &datum).is_some();
+            return match arguments["filter"].as_str() {
+                Some("indexed") if !is_indexed => Ok(json!({"variables": []})),
+                Some("named") if is_indexed => Ok(json!({"variables": []})),
+                _ => Ok(self.parts(thread, &path, &datum, &wanted)),
+            };
+        }
+        let mut all = self.all_variables(arguments)?;
+        if let Some(variables) = all["variables"].as_array_mut() {
+            variables.drain(..start.min(variables.len()));
+            variables.truncate(count.unwrap_or(usize::MAX));
+        }
+        Ok(all)
+    }
+
+    /// The variables of a scope, or a register in all lanes.
+    fn all_variables(&mut self, arguments: &Value) -> Answer {
         let registers = self.debugger.session.registers();
         // Registers of a caller that calls do not keep are those of nobody: all scopes of registers are the lane's.
         let (thread, call, operands): (Thread, u32, Vec<Operand>) =
             match self.handle_of(&arguments["variablesReference"])? {
-                Handle::Frame(..) => return Err("the reference is one of a frame".to_owned()),
+                Handle::Frame(..) | Handle::Datum(..) => {
+                    return Err("the reference is none of a scope".to_owned());
+                }
                 Handle::Lanes(thread, register) => return Ok(self.lanes(thread, register)),
-                Handle::Datum(thread, path, datum) => return Ok(self.parts(thread, &path, &datum)),
                 Handle::Scope(thread, frame, Scope::Locals) => {
                     return Ok(self.locals(thread, frame));
                 }
