@@ -236,6 +236,7 @@ fn a_build_to_be_debugged_shows_every_variable_as_the_host_has_it() {
         count.marks > 200 && count.shown == count.variables,
         "{count:?}"
     );
+    assert_eq!(count.of_callers, count.variables, "{count:?}");
 }
 
 #[test]
@@ -248,6 +249,7 @@ fn an_optimised_build_shows_no_wrong_variable() {
             "{:?}: {count:?}",
             how.level
         );
+        assert!(count.of_callers > 0, "{:?}: {count:?}", how.level);
     }
 }
 
