@@ -9,7 +9,10 @@ use cranelift_thisgpu::compile::{Compiler, SourceFile};
 use cranelift_thisgpu::locations::{Location, Locations};
 use cranelift_thisgpu::object::Object;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::debug::{Operand, Path, Session, Space, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{
+    Breakpoint, Comparison, Condition, FrameId, Number, Operand, Path, Place, Session, Space, Stop,
+    Thread,
+};
 use cranelift_thisgpu::variables::{
     Assigned, Assignment, Base, Member, Position, Scope, ScopeKind, TypeKind, Variable,
     VariableType, Variables,
@@ -127,6 +130,12 @@ fn source() -> Source {
         bytes: 8,
         kind: TypeKind::Structure(vec![member("a", 0), member("b", 4)], None),
     });
+    let names = ["Low", "High"].map(str::to_owned);
+    let level = variables.add_type(VariableType {
+        name: "Level".into(),
+        bytes: 1,
+        kind: TypeKind::Enumeration(names.into_iter().zip([0xfe, 3]).collect(), true),
+    });
     let mut assignments: Vec<Assignment> = Vec::new();
     let mut declare = |name: &str, ty: u32, scope: u32| {
         variables.add_variable(Variable {
@@ -164,6 +173,8 @@ fn source() -> Source {
     assign(same, 0..4, behind(13), Assigned::Constant(9));
     let constant = declare("constant", int, outer);
     assign(constant, 0..4, behind(9), Assigned::Constant(7));
+    let level = declare("level", level, outer);
+    assign(level, 0..1, behind(9), Assigned::Constant(0xfe));
     // In two parts, of which an assignment to both makes an end.
     let parts = declare("parts", pair, outer);
     assign(parts, 0..4, behind(3), value(3));
@@ -286,7 +297,9 @@ fn walk(code: &Code, thread: u32, mut look: impl FnMut(&Session, Thread)) {
 
 /// The number that a variable or a part of one is shown to be.
 fn number(session: &Session, thread: Thread, path: &str) -> Option<i64> {
-    let datum = session.datum(thread, 0, &Path::parse(path).unwrap()).ok()?;
+    let datum = session
+        .datum(thread, FrameId::default(), &Path::parse(path).unwrap())
+        .ok()?;
     session.text(thread, &datum).parse().ok()
 }
 
@@ -363,13 +376,49 @@ fn variables_are_what_was_assigned_last() {
 }
 
 #[test]
+fn a_discriminant_compares_with_its_sign() {
+    let code = compiled(&source(), SETTINGS[0], true);
+    for (comparison, value, holds) in [
+        (Comparison::Less, 0, true),
+        (Comparison::Equal, -2, true),
+        (Comparison::Greater, 0, false),
+    ] {
+        let device = Device::simulator(SimConfig::default());
+        let mut session = session(&device, &code);
+        let thread = Thread {
+            block: 0,
+            thread: 0,
+        };
+        let is_shown = |session: &Session| {
+            let path = Path::parse("level").unwrap();
+            let datum = session.datum(thread, FrameId::default(), &path);
+            datum.is_ok_and(|datum| session.text(thread, &datum) == "Low")
+        };
+        while !is_shown(&session) {
+            assert_eq!(session.step_instruction(thread), Stop::Step);
+        }
+        let pc = session.place(thread).unwrap().pc;
+        let mut breakpoint = Breakpoint::at(Place::Address(pc));
+        breakpoint.condition = Some(Condition {
+            operand: Operand::Variable(Path::parse("level").unwrap()),
+            comparison,
+            value: Number::Integer(value),
+        });
+        session.go_to(0);
+        session.add_breakpoint(breakpoint).unwrap();
+        let stop = session.resume();
+        assert_eq!(matches!(stop, Stop::Breakpoint { .. }), holds, "{stop:?}");
+    }
+}
+
+#[test]
 fn scopes_are_seen_from_their_own_code() {
     let code = compiled(&source(), SETTINGS[0], true);
     let (mut inlined, mut blocks) = (0, 0);
     for lane in 0..2 {
         walk(&code, lane, |session, thread| {
-            let names = session.scope_names(thread);
-            let variables = session.variables(thread);
+            let names = session.scope_names(thread, 0);
+            let variables = session.variables(thread, 0);
             let seen = |name: &str| variables.iter().any(|view| view.name == name);
             let frames: Vec<u32> = variables.iter().map(|view| view.frame).collect();
             assert!(frames.is_sorted());
@@ -504,7 +553,7 @@ fn dwarf_says_the_same() {
             walk(&code, lane, |session, thread| {
                 let place = session.place(thread).unwrap();
                 let offset = u64::from(place.pc) - session_start(session);
-                for view in session.variables(thread) {
+                for view in session.variables(thread, 0) {
                     let (_, list) = variables
                         .iter()
                         .find(|(name, _)| *name == view.name)

@@ -5,8 +5,10 @@
 //! results must not change, and no hazard may show.
 
 use crate::applicability::Reason;
+use crate::file::Stepped;
 use crate::program::{Program, Unavailable, kernel_name};
 use crate::report::FileReport;
+use crate::stepping::Stepping;
 use crate::trampoline::{decode_results, encode_arguments, row_bytes};
 use cranelift_codegen::data_value::{DataValue, DisplayDataValues};
 use cranelift_codegen::ir::{Signature, Type, types};
@@ -21,7 +23,14 @@ use cranelift_thisgpu::unstable::clif::source::RunLine;
 const LANES: usize = 32;
 
 /// Runs all lines of a file. With `strict`, what is unsupported is an error rather than skipped.
-pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut FileReport) {
+/// [`Stepped`] launches are made twice.
+pub fn run_file(
+    file: &SourceFile,
+    options: &Options,
+    strict: bool,
+    stepped: Option<&Stepped>,
+    report: &mut FileReport,
+) {
     let mut lines: Vec<(usize, Vec<RunLine>)> = Vec::new();
     for (index, function) in file.functions.iter().enumerate() {
         match function.run_lines(&file.name) {
@@ -41,7 +50,7 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
         }
     };
     report.add_timings(&program.timings);
-    let devices = match Devices::load(&program, strict) {
+    let devices = match Devices::load(&program, strict, stepped) {
         Ok(devices) => devices,
         Err(error) => {
             return report.fail(
@@ -89,20 +98,33 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
     }
 }
 
-/// The program on a functional device and on a timed one; both check own files, whose kernels are correct.
+/// The program on a functional device and on a timed one; both check own files, whose kernels are correct. Where
+/// launches are stepped neither is timed.
 struct Devices {
     functional: (Device, Module),
     timed: (Device, Module),
 }
 
 impl Devices {
-    fn load(program: &Program, check: bool) -> Result<Self, DeviceError> {
+    fn load(
+        program: &Program,
+        check: bool,
+        stepped: Option<&Stepped>,
+    ) -> Result<Self, DeviceError> {
         let load = |timed| {
-            let device = Device::simulator(SimConfig {
+            let config = SimConfig {
                 timed,
                 check,
                 ..SimConfig::default()
-            });
+            };
+            let device = match stepped {
+                None => Device::simulator(config),
+                Some(Stepped {
+                    points,
+                    seed,
+                    tally,
+                }) => Device::new(Stepping::new(config, *points, *seed, tally.clone())),
+            };
             let module = device.load(&program.code)?;
             Ok::<_, DeviceError>((device, module))
         };

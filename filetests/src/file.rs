@@ -4,6 +4,7 @@ use crate::applicability;
 use crate::checks::{self, Check};
 use crate::expectation::{self, Region};
 use crate::report::FileReport;
+use crate::stepping::Tally;
 use crate::{compiled, execute, interpret, panics, text_of};
 use cranelift_codegen::settings::{self, Configurable, SetError};
 use cranelift_thisgpu::compile::SourceFile;
@@ -12,6 +13,7 @@ use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::unstable::clif::source::HeaderLine;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Name in `target` lines.
 pub const TARGET: &str = "thisgpu";
@@ -30,6 +32,19 @@ pub struct TestOptions {
     pub bless: bool,
     /// Count the time that the passes of the compiler take.
     pub timed: bool,
+    /// Make all launches in the debugger too, without cycles, and count them here.
+    pub stepped: Option<Stepped>,
+}
+
+/// How launches are stepped.
+#[derive(Clone, Debug)]
+pub struct Stepped {
+    /// Points of a launch from which it goes back.
+    pub points: u32,
+    /// Which points.
+    pub seed: u64,
+    /// What was compared.
+    pub tally: Arc<Tally>,
 }
 
 /// A kind of test with its options.
@@ -151,7 +166,7 @@ pub fn test_text(text: &str, options: &TestOptions, report: &mut FileReport) -> 
     };
     kinds
         .iter()
-        .filter_map(|kind| tester.run(kind, options.bless, report))
+        .filter_map(|kind| tester.run(kind, options, report))
         .last()
 }
 
@@ -169,7 +184,9 @@ fn run_forced(file: &SourceFile, options: &TestOptions, report: &mut FileReport)
         return report.skip(reason, run_line_count(file));
     }
     match settings_of(file, &options.settings, false) {
-        Ok(settings) => execute::run_file(file, &settings, false, report),
+        Ok(settings) => {
+            execute::run_file(file, &settings, false, options.stepped.as_ref(), report);
+        }
         Err(error) => report.errors.push(error),
     }
     report.skip_if_empty();
@@ -314,10 +331,11 @@ struct Tester<'a> {
 
 impl Tester<'_> {
     /// Runs one test; gives the text with new expectations if they are to be rewritten and differ.
-    fn run(&self, kind: &Kind, bless: bool, report: &mut FileReport) -> Option<String> {
+    fn run(&self, kind: &Kind, options: &TestOptions, report: &mut FileReport) -> Option<String> {
+        let (bless, stepped) = (options.bless, options.stepped.as_ref());
         let outputs = match kind {
             Kind::Run => {
-                execute::run_file(self.file, &self.settings, true, report);
+                execute::run_file(self.file, &self.settings, true, stepped, report);
                 report.skip_if_empty();
                 return None;
             }

@@ -1,13 +1,16 @@
 //! The kernels of `filetests/kernels` against references on the host, with both allocators, in both modes of the
 //! simulator, without hazards.
 
+use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::launch::trace::Row;
 use cranelift_thisgpu::settings::Algorithm;
 use cranelift_thisgpu::settings::{Options, Unroll};
 use cranelift_thisgpu::sim::SimConfig;
 use libtest_mimic::{Arguments, Trial};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use thisgpu_filetests::kernels::{self, Example};
+use thisgpu_filetests::stepping::{Stepping, Tally};
 
 fn main() {
     let mut trials = vec![Trial::test("loops_need_no_copies", || {
@@ -43,20 +46,21 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// A debugger that goes an instruction at a time writes and counts what a launch does.
+/// A debugger that goes an instruction at a time, and back, leaves what a launch does.
 fn stepped(example: &Example) {
     let code = compile(example, Algorithm::Backtracking);
-    let config = SimConfig::default();
-    let plain = kernels::reports(example, &code, config);
-    let stepped = kernels::stepped(example, &code, config);
-    let [plain, stepped] = [plain, stepped].map(|reports| {
+    for check in [false, true] {
+        let config = SimConfig {
+            check,
+            ..SimConfig::default()
+        };
+        let tally = Arc::new(Tally::default());
+        let stepping = Stepping::new(config, 3, 1, tally.clone());
+        let reports = kernels::run_on(example, &code, Device::new(stepping));
         let reports = reports.unwrap_or_else(|failure| panic!("{failure}"));
-        reports
-            .iter()
-            .map(|report| report.stats)
-            .collect::<Vec<_>>()
-    });
-    assert_eq!(plain, stepped);
+        assert_eq!(tally.launches(), reports.len() as u64);
+        assert_eq!(tally.points(), 3 * tally.launches());
+    }
 }
 
 /// Profiles and traces of the kernels add up to what their launches count, and change nothing.

@@ -11,7 +11,7 @@ use super::register::{PReg, RegisterClass};
 use super::table::{FieldInfo, FieldType, FormInfo, ModeInfo, OperandInfo, SyntaxOperandKind};
 
 /// A reproducible generator: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Random(u64);
 
 impl Random {

@@ -8,7 +8,7 @@ use crate::isa::register::{PReg, Register, RegisterClass};
 use std::fmt;
 
 /// Counts of a launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Stats {
     /// Cycles in timed mode, else 0. CTAs that are not resident together count one after another.
     pub cycles: u64,

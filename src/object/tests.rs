@@ -67,7 +67,7 @@ fn types() -> Vec<VariableType> {
         named(
             "Kind",
             1,
-            TypeKind::Enumeration(vec![("A".to_string(), 0), ("B".to_string(), 200)]),
+            TypeKind::Enumeration(vec![("A".to_string(), 0), ("B".to_string(), 200)], true),
         ),
         named("Odd", 3, TypeKind::Opaque),
         named(

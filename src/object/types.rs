@@ -58,7 +58,7 @@ impl TypeEntries {
                 }
             }
             TypeKind::Union(members) => self.members(members, id, unit),
-            TypeKind::Enumeration(values) => {
+            TypeKind::Enumeration(values, _) => {
                 for (name, value) in values {
                     let value_of = unit.unit.add(id, DW_TAG_enumerator);
                     let entry = unit.unit.get_mut(value_of);
@@ -134,7 +134,7 @@ fn tag(kind: &TypeKind) -> DwTag {
         TypeKind::Structure(..) => DW_TAG_structure_type,
         TypeKind::Union(_) => DW_TAG_union_type,
         TypeKind::Array(..) => DW_TAG_array_type,
-        TypeKind::Enumeration(_) => DW_TAG_enumeration_type,
+        TypeKind::Enumeration(..) => DW_TAG_enumeration_type,
         _ => DW_TAG_base_type,
     }
 }
@@ -147,6 +147,7 @@ fn encoding(kind: &TypeKind) -> Option<DwAte> {
         TypeKind::Float => DW_ATE_float,
         TypeKind::Boolean => DW_ATE_boolean,
         TypeKind::Character => DW_ATE_UTF,
+        TypeKind::Enumeration(_, true) => DW_ATE_signed,
         _ => return None,
     })
 }

@@ -307,13 +307,13 @@ impl Warp {
             Action::Call(target) => {
                 let target = self.inside(env, target, mask)?;
                 self.link(op, pc, mask);
-                self.calls.enter(mask, pc);
+                self.calls.enter(mask, pc, &self.registers);
                 self.jump(mask, target);
             }
             Action::CallIndirect => {
                 let targets = self.targets(op.operand(Role::B), 0, env, mask)?;
                 self.link(op, pc, mask);
-                self.calls.enter(mask, pc);
+                self.calls.enter(mask, pc, &self.registers);
                 self.jump_lanes(mask, &targets);
             }
             Action::Exit => self.exit(mask),

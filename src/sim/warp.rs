@@ -49,7 +49,7 @@ pub enum WarpState {
 }
 
 /// A warp.
-#[derive(Clone)]
+#[derive(Clone, Hash)]
 pub struct Warp {
     /// Its registers.
     pub registers: Registers,

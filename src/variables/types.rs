@@ -34,8 +34,8 @@ pub enum TypeKind {
     Union(Vec<Member>),
     /// So many of this.
     Array(u32, u64),
-    /// An integer whose values have names; as many of its low bits as its bytes are.
-    Enumeration(Vec<(String, u128)>),
+    /// An integer whose values have names, as many of its low bits as its bytes are; and whether it has a sign.
+    Enumeration(Vec<(String, u128)>, bool),
     /// Bytes that nothing is known of.
     Opaque,
 }
@@ -105,7 +105,7 @@ impl VariableType {
             | TypeKind::Float
             | TypeKind::Boolean
             | TypeKind::Character
-            | TypeKind::Enumeration(_)
+            | TypeKind::Enumeration(..)
             | TypeKind::Opaque => {}
         }
     }

@@ -14,7 +14,6 @@ use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid, Kernel, Launch};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::debug::Stop;
 use cranelift_thisgpu::sim::{Report, SimConfig, Stats};
 use cranelift_thisgpu::unstable::isa::random::Random;
 use std::fmt::Debug;
@@ -125,38 +124,20 @@ pub fn run(example: &Example, code: &Code, timed: bool) -> Result<Stats, Failure
 /// # Errors
 /// What is wrong first.
 pub fn reports(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<Report>, Failure> {
-    run_by(example, code, config, |launch| launch.run())
+    run_on(example, code, Device::simulator(config))
 }
 
-/// Steps the launches of `code`, made from `example`, and checks everything that it writes; the reports of its
-/// launches.
+/// Makes the launches of `code`, made from `example`, on a device, and checks everything that it writes; the reports of
+/// its launches.
 ///
 /// # Errors
 /// What is wrong first.
-pub fn stepped(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<Report>, Failure> {
-    run_by(example, code, config, |launch| {
-        let mut session = launch.debug()?;
-        while !matches!(session.step(), Stop::End | Stop::Fault(_)) {}
-        Ok(session.report())
-    })
-}
-
-/// How a launch is run.
-type Run = fn(Launch) -> Result<Report, DeviceError>;
-
-fn run_by(
-    example: &Example,
-    code: &Code,
-    config: SimConfig,
-    run: Run,
-) -> Result<Vec<Report>, Failure> {
-    let device = Device::simulator(config);
+pub fn run_on(example: &Example, code: &Code, device: Device) -> Result<Vec<Report>, Failure> {
     let kernel = device.load(code)?.kernel(example.name)?;
     let mut session = Session {
         device,
         kernel,
         random: Random::new(example.name.bytes().map(u64::from).sum()),
-        run,
         reports: Vec::new(),
     };
     (example.check)(&mut session)?;
@@ -168,7 +149,6 @@ struct Session {
     device: Device,
     kernel: Kernel,
     random: Random,
-    run: Run,
     reports: Vec<Report>,
 }
 
@@ -179,7 +159,7 @@ impl Session {
         grid: Grid,
         arguments: impl FnOnce(Launch<'a>) -> Launch<'a>,
     ) -> Result<(), Failure> {
-        let report = (self.run)(arguments(self.kernel.launch(grid)))?;
+        let report = arguments(self.kernel.launch(grid)).run()?;
         if !report.hazards.is_empty() || !report.findings.is_empty() {
             let (hazards, findings) = (report.hazards, report.findings);
             return Err(Failure::Unclean(format!("{hazards:?} {findings:?}")));

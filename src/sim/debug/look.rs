@@ -1,16 +1,15 @@
 //! What can be seen of a session that stands, and changed.
 
 use super::data::{self, Datum, Path, VariableView};
-use super::operand::{Look, Operand};
+use super::operand::Operand;
 use super::session::{Session, WORD};
+use super::stack::FrameId;
 use super::stop::{Space, Thread};
 use super::view::{AccessView, Value, WarpView};
 use crate::launch::{Frame, Place};
-use crate::sim::launch::launch_bank;
 use crate::sim::launch::shape::Shape;
 use crate::sim::warp::registers::{GENERAL, LANES};
 use crate::values::ValueLocations;
-use crate::variables::ScopeKind;
 
 impl Session {
     /// All warps of the blocks that have begun and not ended.
@@ -66,13 +65,19 @@ impl Session {
     /// A register, a value or a variable of the source as a thread has it; none where the thread does not run, there is
     /// no such register, or the value is nowhere.
     pub fn value(&self, thread: Thread, operand: &Operand) -> Option<u128> {
-        self.looking(thread, |look, lane| operand.value(look, lane))?
+        self.value_in(thread, 0, operand)
     }
 
-    /// The variables that are seen from where a thread is, the innermost scope first; nothing if the front end has told
-    /// of none, or the compiler was not asked for them (`value_locations`).
-    pub fn variables(&self, thread: Thread) -> Vec<VariableView> {
-        let views = self.looking(thread, |look, lane| {
+    /// The same so many calls further out: what the function there has, as far as its callees cannot have overwritten
+    /// it.
+    pub fn value_in(&self, thread: Thread, call: u32, operand: &Operand) -> Option<u128> {
+        self.looking(thread, call, |look, lane| operand.value(look, lane))?
+    }
+
+    /// The variables that are seen from where a thread is so many calls further out, the innermost scope first; nothing
+    /// if the front end has told of none, or the compiler was not asked for them (`value_locations`).
+    pub fn variables(&self, thread: Thread, call: u32) -> Vec<VariableView> {
+        let views = self.looking(thread, call, |look, lane| {
             let seen = data::seen(look).filter_map(|(frame, variable)| {
                 Some(VariableView {
                     name: variable.name.clone(),
@@ -85,44 +90,37 @@ impl Session {
         views.unwrap_or_default()
     }
 
-    /// The names that the source has for the function that a thread is in and those that it was inlined into, the
-    /// innermost first; nothing if the front end has told of none.
-    pub fn scope_names(&self, thread: Thread) -> Vec<String> {
-        let names = self.looking(thread, |look, _| {
-            let names = data::scopes(look).filter_map(|scope| match &scope.kind {
-                ScopeKind::Function(name) | ScopeKind::Inlined(name, _) => Some(name.clone()),
-                ScopeKind::Block => None,
-            });
-            names.collect()
-        });
-        names.unwrap_or_default()
-    }
-
-    /// A variable, or a part of one, as a thread has it: of a function that is inlined into so many others, 0 is the
-    /// innermost, or one further out.
+    /// A variable, or a part of one, as a thread has it: of a function that it is in, or of one that this is inlined
+    /// into.
     ///
     /// # Errors
     /// When it is not there, in words.
-    pub fn datum(&self, thread: Thread, frame: u32, path: &Path) -> Result<Datum, String> {
-        let found = self.looking(thread, |look, lane| path.resolve(look, frame, lane));
-        found.unwrap_or_else(|| Err("the thread does not run".to_owned()))
+    pub fn datum(&self, thread: Thread, frame: FrameId, path: &Path) -> Result<Datum, String> {
+        let FrameId { call, inlined } = frame;
+        let found = self.looking(thread, call, |look, lane| path.resolve(look, inlined, lane));
+        found.unwrap_or_else(|| Err("the thread does not run, or is in fewer calls".to_owned()))
     }
 
     /// What a datum of a thread is made of, by name: members, so many elements at most, what it points to.
     pub fn parts(&self, thread: Thread, datum: &Datum, most: usize) -> Vec<(String, Datum)> {
-        let found = self.looking(thread, |look, lane| datum.parts(look, most, lane));
+        let found = self.looking(thread, 0, |look, lane| datum.parts(look, most, lane));
         found.unwrap_or_default()
+    }
+
+    /// How many elements an array, a slice or a `DisjointMut` of a thread has; none of what has no elements.
+    pub fn elements(&self, thread: Thread, datum: &Datum) -> Option<u64> {
+        self.looking(thread, 0, |look, lane| datum.elements(look, lane))?
     }
 
     /// The bytes of a datum of a thread; none of those that are nowhere.
     pub fn bytes(&self, thread: Thread, datum: &Datum) -> Vec<Option<u8>> {
-        let bytes = self.looking(thread, |look, lane| datum.bytes(look, lane));
+        let bytes = self.looking(thread, 0, |look, lane| datum.bytes(look, lane));
         bytes.unwrap_or_default()
     }
 
     /// A datum of a thread as Rust writes it.
     pub fn text(&self, thread: Thread, datum: &Datum) -> String {
-        let text = self.looking(thread, |look, lane| datum.text(look, lane));
+        let text = self.looking(thread, 0, |look, lane| datum.text(look, lane));
         text.unwrap_or_default()
     }
 
@@ -132,31 +130,11 @@ impl Session {
         ty.map_or("", |ty| &ty.name)
     }
 
-    /// Looks at a thread; none if it does not run.
-    fn looking<R>(&self, thread: Thread, with: impl FnOnce(&Look<'_>, usize) -> R) -> Option<R> {
-        let grid = self.request.grid;
-        let state = &self.live.state;
-        let warp = state.warp_of(grid, thread)?;
-        let group = state.group_of(grid, thread)?;
-        let block = Shape::coordinates(grid, thread.block);
-        let cta = state.running.iter().find(|cta| cta.block == block)?;
-        let bank = launch_bank(&self.request.borrowed(), self.extent.stack_bytes);
-        let look = Look {
-            image: &self.loaded.image,
-            bank: &bank,
-            warp,
-            global: &self.global,
-            shared: cta.shared(),
-            pc: group.pc * WORD,
-        };
-        Some(with(&look, thread.lane()))
-    }
-
-    /// The values of the source in the function that a thread is in, with their CLIF types; nothing if the compiler was
-    /// not asked for them (`value_locations`).
-    pub fn source_values(&self, thread: Thread) -> &[ValueLocations] {
-        let group = self.live.state.group_of(self.request.grid, thread);
-        let function = group.and_then(|group| self.loaded.image.function_at(group.pc * WORD));
+    /// The values of the source in the function that a thread is in so many calls further out, with their CLIF types;
+    /// nothing if the compiler was not asked for them (`value_locations`).
+    pub fn source_values(&self, thread: Thread, call: u32) -> &[ValueLocations] {
+        let pc = self.looking(thread, call, |look, _| look.pc);
+        let function = pc.and_then(|pc| self.loaded.image.function_at(pc));
         function.map_or(&[], |function| &function.values)
     }
 

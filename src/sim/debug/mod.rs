@@ -9,7 +9,7 @@
 //! keeps some of those, and what memory held before it was written.
 //!
 //! [`state`] is where a launch is, [`live`] lets it go on and looks what [`stop`]s it, [`session`] is what a debugger
-//! has: it goes on and back ([`travel`]) and is looked into ([`look`]), which gives a [`view`]. Registers and values of
+//! has: it goes on and back ([`travel`]) and is looked into ([`look`], [`stack`]), which gives a [`view`]. Registers and values of
 //! the source are read by [`operand`], its variables by [`data`].
 
 mod data;
@@ -18,6 +18,7 @@ mod live;
 mod look;
 mod operand;
 mod session;
+mod stack;
 mod state;
 mod stop;
 #[cfg(all(test, feature = "asm", feature = "driver"))]
@@ -28,5 +29,6 @@ mod view;
 pub use data::{Datum, Number, Path, VariableView};
 pub use operand::{Comparison, Condition, Operand};
 pub use session::{Pause, Session};
+pub use stack::{FrameId, StackFrame};
 pub use stop::{Breakpoint, Place, Space, Stop, Thread, Watch, Watched, Watchpoint};
 pub use view::{AccessView, GroupView, Value, WaitView, WarpView};

@@ -7,6 +7,7 @@ use crate::sim::memory::bytes::Bytes;
 use crate::sim::memory::global::Table;
 use crate::sim::memory::in_window;
 use crate::sim::warp::Warp;
+use crate::sim::warp::calls::Kept;
 use crate::sim::warp::registers::{GENERAL, PT, URZ};
 use crate::values::{Location, Place, SourceValue};
 
@@ -36,8 +37,10 @@ pub(super) struct Look<'a> {
     pub(super) global: &'a Table,
     /// Shared memory of the block.
     pub(super) shared: &'a Bytes,
-    /// The code address of the next instruction.
+    /// The code address of the next instruction, or of a call that the lane is in.
     pub(super) pc: u32,
+    /// Of a call, what it finds again in registers.
+    pub(super) kept: Option<&'a Kept>,
 }
 
 impl Operand {
@@ -77,21 +80,25 @@ impl Operand {
 }
 
 impl Look<'_> {
-    /// The 32 bits, or the truth, of a place.
+    /// The 32 bits, or the truth, of a place; of a caller, only what its callee cannot have overwritten.
     fn word(&self, place: Place, lane: usize) -> Option<u32> {
         let registers = &self.warp.registers;
         match place {
-            Place::Register(number) => {
-                let exists = usize::from(number) < GENERAL;
-                exists.then(|| registers.column(number.into())[lane])
-            }
+            Place::Register(number) => match self.kept {
+                Some(kept) => kept.register(number),
+                None => {
+                    let exists = usize::from(number) < GENERAL;
+                    exists.then(|| registers.column(number.into())[lane])
+                }
+            },
+            Place::Uniform(_) | Place::Predicate(..) if self.kept.is_some() => None,
             Place::Uniform(number) => registers.uniform.get(usize::from(number)).copied(),
             Place::Predicate(number, opposite) => {
                 let holds = registers.predicates.get(usize::from(number))? >> lane & 1 != 0;
                 Some(u32::from(holds != opposite))
             }
             Place::Frame(offset) => {
-                let frame = registers.column(STACK_POINTER.number().into())[lane];
+                let frame = self.word(Place::Register(STACK_POINTER.number()), lane)?;
                 let address = u64::from(frame) + u64::from(offset);
                 let fits = address + 4 <= u64::from(self.warp.local.size());
                 fits.then(|| self.warp.local.load(lane, address as usize, 4) as u32)
@@ -105,9 +112,9 @@ impl Look<'_> {
     }
 
     /// The beginning of the lane's frame, as a generic address.
-    pub(super) fn frame(&self, lane: usize) -> u64 {
-        let frame = self.warp.registers.column(STACK_POINTER.number().into())[lane];
-        LOCAL_WINDOW + u64::from(frame)
+    pub(super) fn frame(&self, lane: usize) -> Option<u64> {
+        let frame = self.word(Place::Register(STACK_POINTER.number()), lane)?;
+        Some(LOCAL_WINDOW + u64::from(frame))
     }
 
     /// Whether there are so many bytes of memory at a generic address.

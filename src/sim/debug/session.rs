@@ -14,6 +14,7 @@ use crate::sim::launch::{Extent, Loaded};
 use crate::sim::memory::global::Table;
 use crate::variables::ScopeKind;
 use std::any::Any;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -219,6 +220,23 @@ impl Session {
             resident: state.most_resident,
             ..Report::default()
         }
+    }
+
+    /// A number that follows from all that the launch has: registers, groups of lanes and what they wait for, calls,
+    /// whose turn it is, memory, counts, and how much the checks have found. It is the same where a session comes to
+    /// the same place again, in one build of this crate.
+    pub fn fingerprint(&mut self) -> u64 {
+        self.with(|machine, live, _| {
+            // Blocks begin here, and barriers open.
+            live.state.next(machine);
+            let mut hasher = DefaultHasher::new();
+            live.state.hash(&mut hasher);
+            machine
+                .global
+                .all()
+                .for_each(|words| words.hash(&mut hasher));
+            hasher.finish()
+        })
     }
 
     // Breakpoints.

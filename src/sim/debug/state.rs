@@ -12,6 +12,7 @@ use crate::sim::launch::cta::{Cta, Run};
 use crate::sim::launch::shape::Shape;
 use crate::sim::memory::global::Table;
 use crate::sim::warp::{Group, Warp};
+use std::hash::{Hash, Hasher};
 
 /// What stays the same while a launch goes on.
 pub(super) struct Machine<'a> {
@@ -89,6 +90,16 @@ impl State {
             checker: self.checker.clone(),
             ..*self
         }
+    }
+
+    /// What it has, but for what the checks know and what a fault says.
+    pub(super) fn hash(&self, state: &mut impl Hasher) {
+        self.running.hash(state);
+        (self.current, self.in_turn, self.turn_end, self.in_round).hash(state);
+        (self.next_block, self.batch_end).hash(state);
+        (self.ended, self.ended_instructions).hash(state);
+        (self.stats, self.most_resident, self.fault.is_some()).hash(state);
+        (&self.free, self.rooms, self.findings()).hash(state);
     }
 
     /// Bytes that a copy takes, about.
@@ -181,6 +192,7 @@ impl State {
                 let mut cta = Cta::new(&machine.run, room);
                 let block = Shape::coordinates(machine.run.shape.grid, self.next_block);
                 cta.start(&machine.run, block);
+                cta.keep_registers();
                 self.running.push(cta);
                 self.next_block += 1;
                 self.current = self.running.len() - 1;

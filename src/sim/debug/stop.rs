@@ -121,6 +121,7 @@ impl SetBreakpoint {
             global: machine.global,
             shared: state.running[next.cta].shared(),
             pc: next.group.pc * WORD,
+            kept: None,
         };
         let holding = lanes(mask).filter(|&lane| condition.holds(&look, lane));
         holding.fold(0, |all, lane| all | 1 << lane)

@@ -97,7 +97,7 @@ fn back_and_forward_is_where_it_was() {
     for _ in 0..200 {
         let (from, back) = (random.below(end), random.below(40));
         session.go_to(from);
-        let before = all(&mut session, &buffer);
+        let before = (all(&mut session, &buffer), session.fingerprint());
         session.step_back(back);
         assert_eq!(session.position(), from.saturating_sub(back));
         for _ in 0..from - session.position() {
@@ -105,10 +105,37 @@ fn back_and_forward_is_where_it_was() {
         }
         assert_eq!(session.position(), from);
         assert!(
-            all(&mut session, &buffer) == before,
+            (all(&mut session, &buffer), session.fingerprint()) == before,
             "at {from}, {back} back"
         );
     }
+}
+
+#[test]
+fn a_fingerprint_is_that_of_one_state() {
+    let (device, kernel) = kernel(SUMS, "sums");
+    let buffer = numbers(&device, 256);
+    let grid = Grid::new([4, 1, 1], [64, 1, 1]);
+    let mut session = kernel.launch(grid).arg(&buffer).debug().unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    seen.insert(session.fingerprint());
+    while session.step() == Stop::Step {
+        let is_new = seen.insert(session.fingerprint());
+        assert!(is_new, "at {}", session.position());
+        assert!(!seen.insert(session.fingerprint()));
+    }
+    // A register of a lane, a word of memory.
+    session.go_to(20);
+    let first = session.fingerprint();
+    let thread = Thread {
+        block: 0,
+        thread: 31,
+    };
+    assert!(session.set_register(thread, 11, 1));
+    let second = session.fingerprint();
+    buffer.write(&[7; 256]).unwrap();
+    let third = session.fingerprint();
+    assert!(first != second && second != third && first != third);
 }
 
 #[test]

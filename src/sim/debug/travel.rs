@@ -1,6 +1,7 @@
 //! A session goes on, and back.
 
 use super::session::{Session, WORD};
+use super::stack::FrameId;
 use super::state::{Machine, Next, State};
 use super::stop::{Stop, Thread};
 use crate::locations::Location;
@@ -34,16 +35,17 @@ impl Session {
         self.step_line(thread, None)
     }
 
-    /// Goes on until a thread is at another line of the function that it is in, or of the one that this is inlined into
-    /// over so many others, or has left it, or something stops it; over calls, those that were inlined among them.
-    pub fn step_over(&mut self, thread: Thread, frame: u32) -> Stop {
+    /// Goes on until a thread is at another line of a function that it is in, or has left it, or something stops it; over
+    /// calls, those that were inlined among them.
+    pub fn step_over(&mut self, thread: Thread, frame: FrameId) -> Stop {
         self.step_line(thread, Some(frame))
     }
 
-    fn step_line(&mut self, thread: Thread, over: Option<u32>) -> Stop {
+    fn step_line(&mut self, thread: Thread, over: Option<FrameId>) -> Stop {
         let grid = self.request.grid;
-        let (places, depth) = self.places_and_depth(thread);
-        let places = places.get(over.unwrap_or(0) as usize..).unwrap_or_default();
+        let FrameId { call, inlined } = over.unwrap_or_default();
+        let (places, depth) = self.places_and_depth(thread, call);
+        let places = places.get(inlined as usize..).unwrap_or_default();
         let line = |place: &Location| (place.file, place.line);
         let (first, outer) = (places.first().map(line), places.len());
         self.go(move |machine, state, next| {
@@ -65,10 +67,10 @@ impl Session {
         })
     }
 
-    /// Goes on until a thread has left the function that it is in, or something stops it.
-    pub fn finish(&mut self, thread: Thread) -> Stop {
+    /// Goes on until a thread has left the function that it is in so many calls further out, or something stops it.
+    pub fn finish(&mut self, thread: Thread, call: u32) -> Stop {
         let grid = self.request.grid;
-        let (_, depth) = self.places_and_depth(thread);
+        let (_, depth) = self.places_and_depth(thread, call);
         self.go(move |_, state, next| {
             if !is_of(grid, state, next, thread) {
                 return state.has_ended(grid, thread);
@@ -77,15 +79,14 @@ impl Session {
         })
     }
 
-    /// The line that a thread is at with the calls that were inlined around it, and the calls that it is in.
-    fn places_and_depth(&mut self, thread: Thread) -> (Vec<Location>, usize) {
-        let grid = self.request.grid;
-        let state = &self.live.state;
-        let group = state.group_of(grid, thread);
-        let places = group.map(|group| self.loaded.image.places_at(group.pc * WORD));
-        let warp = state.warp_of(grid, thread);
-        let depth = warp.map_or(0, |warp| warp.calls.depth(thread.lane()));
-        (places.unwrap_or_default(), depth)
+    /// The line that a thread is at so many calls further out, with the calls that were inlined around it, and the calls
+    /// that it is in there.
+    fn places_and_depth(&self, thread: Thread, call: u32) -> (Vec<Location>, usize) {
+        let found = self.looking(thread, call, |look, lane| {
+            let depth = look.warp.calls.depth(lane).saturating_sub(call as usize);
+            (look.image.places_at(look.pc), depth)
+        });
+        found.unwrap_or_default()
     }
 
     /// Goes on until `stop` says so of the instruction that is next, or something else stops it.

@@ -51,14 +51,16 @@ impl Warp {
             stats.warp_instructions += times * period;
             stats.thread_instructions += times * round;
             self.rounds.lanes += times * round;
-            self.rounds.found = Some(changes);
+            (self.rounds.found, self.rounds.turns) = (Some(changes), 0);
             return;
         }
         let is_old = kept.is_none_or(|state| state.changes != changes);
         if is_old {
             self.rounds.gap = FIRST_GAP;
         }
-        if self.rounds.turns >= self.rounds.gap {
+        // What goes round stays as it was found, however many rounds are run.
+        let is_known = self.rounds.found == Some(changes) && !is_old;
+        if self.rounds.turns >= self.rounds.gap && !is_known {
             (self.rounds.turns, self.rounds.gap) = (0, self.rounds.gap.saturating_mul(2));
             self.keep(env.program.registers, changes);
             checker.activity.forget_polls(self.index);

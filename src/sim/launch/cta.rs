@@ -18,10 +18,12 @@ use crate::sim::memory::local::Local;
 use crate::sim::memory::strong::Concurrency;
 use crate::sim::timing::profile::Recorder;
 use crate::sim::timing::timed::Timing;
+use crate::sim::warp::calls::Calls;
 use crate::sim::warp::registers::{LANES, Registers};
 use crate::sim::warp::{Warp, WarpState, random_turn};
 use crate::sim::weak::Weak;
 use crate::sim::{execute::Environment, memory::banks::Banks};
+use std::hash::{Hash, Hasher};
 
 /// Instructions of a warp before another one has its turn (assigned).
 pub(in crate::sim) const WARP_TURN: u32 = 1024;
@@ -98,8 +100,16 @@ pub struct Cta {
     cursor: Cursor,
 }
 
+impl Hash for Cta {
+    /// Without a clock, which only timed mode has.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.block, &self.warps, self.room).hash(state);
+        (&self.shared, &self.random, self.cursor).hash(state);
+    }
+}
+
 /// Where a turn of a CTA is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Cursor {
     /// Turns of warps that have begun.
     begun: usize,
@@ -159,7 +169,7 @@ impl Cta {
 
     /// Bytes that its warps take, about.
     pub fn bytes(&self) -> usize {
-        let bytes = |warp: &Warp| Registers::BYTES + warp.local.bytes();
+        let bytes = |warp: &Warp| Registers::BYTES + warp.local.bytes() + warp.calls.bytes();
         self.warps.iter().map(bytes).sum()
     }
 
@@ -181,6 +191,12 @@ impl Cta {
             Some(timing) if run.config.timed => timing.reset(),
             timing => *timing = run.config.timed.then(|| Timing::new(self.warps.len())),
         }
+    }
+
+    /// Lets its warps keep what calls find again in registers.
+    pub(in crate::sim) fn keep_registers(&mut self) {
+        let calls = self.warps.iter_mut().map(|warp| &mut warp.calls);
+        calls.for_each(Calls::keep_registers);
     }
 
     /// Instructions that its warps have issued.

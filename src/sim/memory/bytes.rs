@@ -9,7 +9,7 @@ const MARK_WORDS: usize = 64;
 const MARK_PAGE: usize = MARK_WORDS * 64;
 
 /// A mark for each of many bytes: pages of bits, made when a page's bytes are not all as the rest.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(in crate::sim) struct Marks {
     pages: Vec<Option<Box<[u64; MARK_WORDS]>>>,
     /// The mark of bytes whose page does not exist.
@@ -66,7 +66,7 @@ impl Marks {
 }
 
 /// Bytes with, in checking mode, a mark for each that was written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Bytes {
     data: Vec<u8>,
     written: Option<Marks>,

@@ -312,6 +312,11 @@ impl Table {
         &self.allocations[index].words
     }
 
+    /// The bytes of all allocations.
+    pub(in crate::sim) fn all(&self) -> impl Iterator<Item = &Words> {
+        self.allocations.iter().map(|allocation| &*allocation.words)
+    }
+
     /// Bytes of each allocation, by the index that [`Table::find`] gives.
     pub(in crate::sim) fn sizes(&self) -> impl Iterator<Item = usize> {
         self.allocations

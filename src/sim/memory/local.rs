@@ -12,7 +12,7 @@ const PAGE: usize = 256;
 const WORD: usize = size_of::<u32>();
 
 /// A part of the local memory of all lanes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Page {
     words: [Column; PAGE / WORD],
     /// What was written, lane by lane, where that is tracked.
@@ -40,7 +40,7 @@ impl Page {
 }
 
 /// The local memory of a warp's threads.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Local {
     size: u32,
     track: bool,

@@ -8,6 +8,7 @@
 
 use crate::sim::warp::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
+use std::hash::Hasher;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a word.
@@ -198,6 +199,15 @@ impl Words {
             words: words.iter().map(|w| w.load(Ordering::Relaxed)).collect(),
             written: self.written.as_ref().map_or_else(Box::default, marks),
         }
+    }
+
+    /// Its words, and the marks of their bytes.
+    pub(in crate::sim) fn hash(&self, state: &mut impl Hasher) {
+        let marks = self.written.iter().flat_map(|written| &written.bits);
+        let marks = marks.map(|bits| bits.load(Ordering::Relaxed));
+        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
+        words.for_each(|word| state.write_u32(word));
+        marks.for_each(|bits| state.write_u64(bits));
     }
 
     /// Makes the bytes of a mask of a word what they were, and their marks: it was number `at` of what was saved.

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 pub const BARRIERS: usize = 16;
 
 /// Why a group does not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupState {
     /// It runs.
     Ready,
@@ -19,7 +19,7 @@ pub enum GroupState {
 }
 
 /// Lanes that run together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
     /// Index of the next instruction.
     pub pc: u32,
@@ -30,7 +30,7 @@ pub struct Group {
 }
 
 /// Lanes with the same view of a barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View {
     /// They, never none.
     pub(super) lanes: u32,
@@ -42,7 +42,7 @@ pub(super) struct View {
 pub(super) type Views = SmallVec<[View; 2]>;
 
 /// Where a warp is: its groups and their barriers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(in crate::sim) struct Standing {
     pub(super) groups: Vec<Group>,
     pub(super) current: usize,

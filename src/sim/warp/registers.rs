@@ -6,6 +6,7 @@
 //! readers and a column nobody reads for writers. Numbers of threads are columns too.
 
 use crate::isa::Role;
+use std::hash::{Hash, Hasher};
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;
@@ -80,6 +81,15 @@ pub struct Registers {
     pub uniform: [u32; 64],
     /// P0 to P6 as lane masks, and PT, all ones.
     pub predicates: [u32; 8],
+}
+
+impl Hash for Registers {
+    /// What a launch changes: columns of constants stay.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let general = self.columns[..GENERAL].iter();
+        general.for_each(|Aligned(column)| column.hash(state));
+        (self.uniform, self.predicates).hash(state);
+    }
 }
 
 impl Default for Registers {

@@ -4,7 +4,7 @@ use crate::sim::warp::group::Standing;
 use crate::sim::warp::registers::Column;
 
 /// What a warp does next depends on this and on memory alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(in crate::sim) struct WarpSnapshot {
     /// Changes of memory before it.
     pub(in crate::sim) changes: u64,
@@ -21,7 +21,7 @@ pub(in crate::sim) struct WarpSnapshot {
 }
 
 /// What is known of a warp's rounds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Rounds {
     pub(in crate::sim) kept: Option<Box<WarpSnapshot>>,
     /// Turns since a state was kept, and after how many the next one is.

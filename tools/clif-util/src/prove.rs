@@ -234,7 +234,7 @@ impl Options {
         let settings = self.settings.over(file)?;
         let alone = SourceFile::parse(&file.name, &text)?;
         let mut report = FileReport::new(&file.name);
-        execute::run_file(&alone, &settings, true, &mut report);
+        execute::run_file(&alone, &settings, true, None, &mut report);
         Ok(report.failed > 0)
     }
 

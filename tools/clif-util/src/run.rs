@@ -27,7 +27,7 @@ impl Options {
     pub fn run(self) -> Result<Outcome> {
         run_lines::run_all(&self.files, self.verbose, |file, report| {
             let settings = self.settings.over(file)?;
-            execute::run_file(file, &settings, true, report);
+            execute::run_file(file, &settings, true, None, report);
             Ok(())
         })
     }

@@ -7,8 +7,9 @@ use clap::Args;
 use cranelift_thisgpu::compile::Timings;
 use rayon::prelude::*;
 use std::path::PathBuf;
+use std::sync::Arc;
 use thisgpu_filetests::expectation;
-use thisgpu_filetests::file::{TARGET, TestOptions, test_file};
+use thisgpu_filetests::file::{Stepped, TARGET, TestOptions, test_file};
 use thisgpu_filetests::find_files;
 use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
 
@@ -17,6 +18,7 @@ use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
 #[command(after_help = "Examples:
   clif-util test filetests                       all files below a folder
   clif-util test filetests/lower -v --set sched=serial
+  clif-util test filetests --stepped 20             every launch in the debugger too
   cat f.clif | clif-util test -
 Exit status: 0 nothing failed, 1 something failed or a folder has no tests, 2 a wrong command line.")]
 pub struct Options {
@@ -34,6 +36,13 @@ pub struct Options {
     /// Name every file, not only those that fail.
     #[arg(short, long)]
     verbose: bool,
+    /// Make every launch in the debugger too, an instruction at a time, and go back and forward from so many random
+    /// points of it: memory, counts, faults and findings have to be the same. Nothing is timed then.
+    #[arg(long, value_name = "POINTS")]
+    stepped: Option<u32>,
+    /// First seed of the points.
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "stepped")]
+    seed: u64,
     /// Print the time that each pass takes, of all files together.
     #[arg(short = 'T', long)]
     time_passes: bool,
@@ -59,6 +68,11 @@ impl Options {
             settings: self.settings.settings.clone(),
             bless: expectation::blessing(),
             timed: self.time_passes,
+            stepped: self.stepped.map(|points| Stepped {
+                points,
+                seed: self.seed,
+                tally: Arc::default(),
+            }),
         };
         let reports: Vec<FileReport> = progress::drawn(
             progress::FILES,
@@ -90,6 +104,9 @@ impl Options {
             }
             input::print_line(format_args!("run lines: {}", totals.lines))?;
             input::print_line(totals.files)?;
+            if let Some(Stepped { tally, seed, .. }) = &options.stepped {
+                input::print_line(format_args!("seed {seed}: {tally}"))?;
+            }
         }
         if self.time_passes {
             let mut times = Timings::default();

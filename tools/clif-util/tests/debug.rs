@@ -123,6 +123,80 @@ fn a_fault_is_told_with_addresses_and_allocation() {
     }
 }
 
+/// A kernel that calls a function, which calls another one; symbols are such as rustc makes.
+const CALLS: &str = "function %_RNvCs1_5crate5inner(i32) -> i32 {
+block0(v0: i32):
+    v1 = imul v0, v0
+    return v1
+}
+
+function %_RNvCs1_5crate5outer(i32) -> i32 {
+    fn0 = %_RNvCs1_5crate5inner(i32) -> i32
+block0(v0: i32):
+    v1 = iconst.i32 100
+    v2 = iadd v0, v1
+    v3 = call fn0(v2)
+    v4 = iadd v3, v2
+    return v4
+}
+
+; kernel
+function %k(i64) {
+    fn0 = %_RNvCs1_5crate5outer(i32) -> i32
+    gv1 = symbol %gpu_tid_x
+block0(v0: i64):
+    v1 = symbol_value.i32 gv1
+    v2 = call fn0(v1)
+    v3 = uextend.i64 v1
+    v4 = iconst.i64 2
+    v5 = ishl v3, v4
+    v6 = iadd v0, v5
+    store v2, v6
+    return
+}
+";
+
+#[test]
+fn callers_have_what_calls_keep() {
+    let folder = folder("debug_callers", 64);
+    fs::write(folder.join("calls.clif"), CALLS).unwrap();
+    // What cannot be shown ends a script, so each line has its own.
+    let told = |script: &str| {
+        fs::write(folder.join("script.txt"), script).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
+        let arguments =
+            "debug calls.clif --kernel k --grid 1 --block 64 --arg zero:256 --script script.txt";
+        let output = command.current_dir(&folder).args(arguments.split(' '));
+        let output = output.output().unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    let stop = "break 3 if R4 == 105\ncontinue\n";
+    for (script, expected) in [
+        ("where", "in crate::inner, pc"),
+        ("where", "\n  called from crate::outer, pc 0x"),
+        ("where", "\n  called from k, pc 0x"),
+        ("print R4", "R4 = 0x69 (105)"),
+        ("up", "in crate::outer, pc 0x"),
+        ("up", "   12 |     v3 = call fn0(v2)"),
+        ("up\nprint v2", "v2 = 0x69 (105)"),
+        ("up\nlanes v2", " 0:       0x64       0x65       0x66"),
+        ("up\nprint v4", "v4 is not available here"),
+        ("up\nprint R4", "R4 is not kept by calls"),
+        ("frame 2\nprint v1", "v1 = 0x5 (5)"),
+        ("frame 2\nvalues", "v1: i32 = 0x5 (5)"),
+        ("frame 2\nnext", "(line 27 of calls.clif)"),
+        ("up\nfinish", "thread (5,0,0), pc 0x1a0: BSYNC"),
+        ("frame 3", "the thread is in 3 functions here"),
+        ("up\nup\ndown\nprint v2", "v2 = 0x69 (105)"),
+    ] {
+        let told = told(&format!("{stop}{script}\n"));
+        assert!(
+            told.contains(expected),
+            "{script}: `{expected}` is not in:\n{told}"
+        );
+    }
+}
+
 /// The guide's page: its kernel, its commands, and what they tell.
 #[test]
 fn the_guide_shows_what_is_told() {

@@ -3,19 +3,21 @@
 mod data;
 mod stops;
 
+pub use stops::named;
+
 use crate::command::Command;
 use crate::sources::Sources;
 use crate::text::{dump, help, hexadecimal, name, shown};
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::locations::Location;
-use cranelift_thisgpu::sim::debug::{Operand, Place, Session, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{FrameId, Operand, Place, Session, Stop, Thread};
 
 /// A session that somebody looks at.
 pub struct Debugger {
     pub(crate) session: Session,
     /// Whom commands are about.
     pub(crate) thread: Thread,
-    /// Of functions that are inlined into each other, which one is looked at; 0 is the innermost.
+    /// Which of the functions that the thread is in is looked at; 0 is the innermost.
     pub(crate) frame: u32,
     /// The files that were compiled.
     sources: Sources,
@@ -62,7 +64,7 @@ impl Debugger {
     /// Does what a command says; what there is to tell, or what is wrong.
     pub fn run(&mut self, command: Command) -> Result<String, String> {
         let thread = self.thread;
-        if command.goes_on() && !matches!(command, Command::Next(_)) {
+        if command.goes_on() && !matches!(command, Command::Next(_) | Command::Finish) {
             self.frame = 0;
         }
         Ok(match command {
@@ -85,7 +87,11 @@ impl Debugger {
             Command::Instruction(times) => {
                 self.repeat(times, |s| s.session.step_instruction(thread))
             }
-            Command::Finish => self.repeat(1, |s| s.session.finish(thread)),
+            Command::Finish => self.repeat(1, |s| {
+                let frame = std::mem::take(&mut s.frame);
+                let call = s.frame_id(frame).call;
+                s.session.finish(thread, call)
+            }),
             Command::Continue => self.repeat(1, |s| s.session.resume()),
             Command::Back(times) => self.repeat(times, |s| s.session.step_instruction_back(thread)),
             Command::ContinueBack => self.repeat(1, |s| s.session.resume_back()),
@@ -98,12 +104,13 @@ impl Debugger {
             Command::Warps => self.warps(),
             Command::Lanes(operand) => self.lanes(&operand)?,
             Command::Print(Operand::Variable(path)) => {
-                let datum = self.session.datum(thread, self.frame, &path)?;
+                let frame = self.frame_id(self.frame);
+                let datum = self.session.datum(thread, frame, &path)?;
                 self.described(&path.to_string(), &datum)
             }
             Command::Print(operand) => {
                 let value = self.value(&operand)?;
-                let ty = self.type_of(thread, &operand);
+                let ty = self.type_of(thread, self.frame_id(self.frame).call, &operand);
                 format!("{} = {}", name(&operand), shown(value, ty))
             }
             Command::Registers => self.registers()?,
@@ -159,16 +166,24 @@ impl Debugger {
         }
     }
 
-    /// Looks at another one of the functions that are inlined into each other.
+    /// Looks at another one of the functions that the thread is in.
     fn look_at(&mut self, frame: u32) -> Result<String, String> {
-        let count = self.places().len() as u32;
-        if frame >= count {
-            return Err(format!(
-                "there are {count} functions inlined into each other here"
-            ));
+        match self.session.stack(self.thread).len() {
+            0 => return Err(self.absent()),
+            1 if frame > 0 => return Err("the thread is in one function here".to_owned()),
+            count if frame as usize >= count => {
+                return Err(format!("the thread is in {count} functions here"));
+            }
+            _ => self.frame = frame,
         }
-        self.frame = frame;
         Ok(self.here())
+    }
+
+    /// Which function the one of this number is.
+    pub(crate) fn frame_id(&self, frame: u32) -> FrameId {
+        let stack = self.session.stack(self.thread);
+        let found = stack.get(frame as usize);
+        found.map_or(FrameId::default(), |frame| frame.id)
     }
 
     /// Of the functions that are inlined into each other where a breakpoint has stopped, the one that it is set in.
@@ -177,7 +192,7 @@ impl Debugger {
         let found = match self.set_place(id, &asked.1.place) {
             Place::Line { line, .. } => self.places().iter().position(|place| place.line == line),
             Place::Function(name) => {
-                let names = self.session.scope_names(self.thread);
+                let names = self.session.scope_names(self.thread, 0);
                 let is_called = |of: &String| *of == name || of.split('<').next() == Some(&name);
                 names.iter().position(is_called)
             }
@@ -197,10 +212,14 @@ impl Debugger {
         if std::mem::replace(&mut self.thread, thread) != thread {
             self.frame = 0;
         }
-        let outer = (self.places().len() as u32).saturating_sub(self.frame);
-        let stop = self.session.step_over(thread, self.frame);
+        let outer = self
+            .session
+            .stack(thread)
+            .len()
+            .saturating_sub(self.frame as usize);
+        let stop = self.session.step_over(thread, self.frame_id(self.frame));
         self.frame = match (&stop, outer) {
-            (Stop::Step, 1..) => (self.places().len() as u32).saturating_sub(outer),
+            (Stop::Step, 1..) => self.session.stack(thread).len().saturating_sub(outer) as u32,
             _ => 0,
         };
         stop

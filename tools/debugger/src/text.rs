@@ -24,6 +24,11 @@ pub fn hexadecimal(addresses: &[u32]) -> String {
     texts.join(", ")
 }
 
+/// A symbol as the source says it, where that is known.
+pub fn said(symbol: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(symbol))
+}
+
 /// A register as assembly text has it.
 pub fn name(operand: &Operand) -> String {
     match operand {
@@ -74,4 +79,21 @@ pub fn help() -> String {
         format!("{:<52} {what}", written.trim_end())
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn symbols_of_rust_are_said_as_in_the_source() {
+        for (symbol, expected) in [
+            ("_RNvCs1_5crate5inner", "crate::inner"),
+            ("_RINvCs1_5crate3maxlE", "crate::max::<i32>"),
+            ("_ZN5crate5inner17h0123456789abcdefE", "crate::inner"),
+            ("saxpy", "saxpy"),
+        ] {
+            assert_eq!(said(symbol), expected);
+        }
+    }
 }

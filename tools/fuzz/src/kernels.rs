@@ -8,8 +8,10 @@ use fuzz::simt::check::Failure;
 use fuzz::simt::events::features::{Feature, Features};
 use fuzz::simt::generate;
 use fuzz::simt::locations::{self, Looked};
+use fuzz::simt::stepped;
 use rayon::prelude::*;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -111,12 +113,35 @@ pub fn locations(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
         looked.asked += found.asked;
         looked.found += found.found;
         looked.at_marks += found.at_marks;
+        looked.of_callers += found.of_callers;
     }
     let failed = all.iter().filter(|(_, found)| found.is_err()).count();
     println!(
-        "{kernels} kernels from seed {}: {} values asked for, {} of them available, {} at marks, {failed} kernels fail",
-        arguments.seed, looked.asked, looked.found, looked.at_marks
+        "{kernels} kernels from seed {}: {} values asked for, {} of them available and {} of callers, {} at marks, \
+         {failed} kernels fail",
+        arguments.seed, looked.asked, looked.found, looked.of_callers, looked.at_marks
     );
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+/// Steps kernels.
+pub fn stepped(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
+    let (start, bar) = (Instant::now(), progress(kernels, "kernels")?);
+    let tally = Arc::default();
+    let seeds = arguments.seed..arguments.seed + kernels;
+    let failed = seeds.into_par_iter().filter(|&seed| {
+        let case = Case::new(seed, arguments.shapes);
+        let found = stepped::check(&case, seed, arguments.points, &tally);
+        if let Err(failure) = &found {
+            bar.suspend(|| println!("seed {seed}: {failure}"));
+        }
+        bar.inc(1);
+        found.is_err()
+    });
+    let failed = failed.count();
+    bar.finish_and_clear();
+    let (seed, seconds) = (arguments.seed, start.elapsed().as_secs_f64());
+    println!("{kernels} kernels from seed {seed}, {seconds:.1} s: {tally}; {failed} kernels fail");
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 

@@ -35,6 +35,13 @@ struct Arguments {
     /// Random kernels of many threads in a debugger: whether values are where the compiler says that they are.
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write"])]
     locations: Option<u64>,
+    /// Random kernels of many threads in a debugger and out of it: whether they leave the same, and whether going back
+    /// and forward leads to where it was.
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "locations", "print", "reduce", "write"])]
+    stepped: Option<u64>,
+    /// With `--stepped`: points of a launch from which it goes back.
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "stepped")]
+    points: u32,
     /// Shapes of those kernels: families and what they may be made of, or `-NAME` for all but one (see
     /// docs/fuzzing.md).
     #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "")]
@@ -111,6 +118,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if let Some(kernels) = arguments.locations {
         return kernels::locations(arguments, kernels);
+    }
+    if let Some(kernels) = arguments.stepped {
+        return kernels::stepped(arguments, kernels);
     }
     let catalogue = Catalogue::new();
     if let Err(reason) = catalogue.host() {

@@ -12,7 +12,9 @@ use fuzz::simt::events::{check as events, generate as plans, reference};
 use fuzz::simt::execute::execute;
 use fuzz::simt::kernel::{Kernel, MASKS, Stmt, Update, VALUES};
 use fuzz::simt::locations::{self, Mistake};
-use fuzz::simt::{emit, generate};
+use fuzz::simt::{emit, generate, stepped};
+use std::sync::Arc;
+use thisgpu_filetests::stepping::{Mistake as StepMistake, Tally as Steps};
 
 /// Kernels that are checked when nobody asks for more.
 const KERNELS: u64 = 200;
@@ -50,15 +52,17 @@ fn campaign(features: Features, default: u64) -> (u64, Tally) {
 fn a_debugger_is_told_where_values_are() {
     let (first, count) = (number("FUZZ_SEED", 1), number("FUZZ_KERNELS", 60));
     println!("seeds {first} to {}", first + count - 1);
-    let (mut found, mut at_marks) = (0, 0);
+    let (mut found, mut at_marks, mut of_callers) = (0, 0, 0);
     for seed in first..first + count {
         let looked = locations::check(&generate::kernel(seed), 1);
         let looked = looked.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         found += looked.found;
         at_marks += looked.at_marks;
+        of_callers += looked.of_callers;
     }
     assert!(found > 500 * count, "only {found} values were available");
     assert!(at_marks > 10 * count, "only {at_marks} of them at marks");
+    assert!(of_callers > 50 * count, "only {of_callers} of callers");
 }
 
 #[test]
@@ -73,6 +77,37 @@ fn wrong_locations_are_found() {
         let levels = ["opt_level=none", "opt_level=speed"];
         let found = (1..100).any(|seed| levels.iter().any(|level| finds(level, seed)));
         assert!(found, "{mistake:?} is not found");
+    }
+}
+
+#[test]
+fn a_launch_that_is_stepped_is_the_launch() {
+    let (first, count) = (number("FUZZ_SEED", 1), number("FUZZ_KERNELS", 60));
+    println!("seeds {first} to {}", first + count - 1);
+    let tally = Arc::new(Steps::default());
+    // Two that wait for ever, in rounds of which a launch counts what a session runs: they differed once.
+    let seeds: Vec<u64> = (first..first + count).chain([860, 3528]).collect();
+    let count = seeds.len() as u64;
+    for seed in seeds {
+        let case = Case::new(seed, Features::ALL);
+        let stepped = stepped::check(&case, seed, 5, &tally);
+        stepped.unwrap_or_else(|failure| panic!("seed {seed}: {failure}\n{}", case.text()));
+    }
+    assert_eq!((tally.launches(), tally.points()), (count, 5 * count));
+    if count >= 60 {
+        assert!(tally.faults() > 5 && tally.findings() > 5, "{tally}");
+    }
+}
+
+#[test]
+fn mistakes_in_stepping_are_found() {
+    for mistake in [StepMistake::Further, StepMistake::Register] {
+        for seed in 1..10 {
+            let case = Case::new(seed, Features::ALL);
+            let found = stepped::finds(&case, seed, mistake);
+            let found = found.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+            assert!(found, "{mistake:?} is not found with seed {seed}");
+        }
     }
 }
 

@@ -409,7 +409,7 @@ fn runs(text: &str, arguments: &[u128], effect: &Effect, signature: &str) {
     let text = format!("test run\n{text}{line}\n");
     let file = SourceFile::parse("f.clif", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut report = FileReport::new("f.clif");
-    execute::run_file(&file, &Options::default(), true, &mut report);
+    execute::run_file(&file, &Options::default(), true, None, &mut report);
     assert_eq!((report.failed, report.passed), (0, 1), "{text}");
 }
 

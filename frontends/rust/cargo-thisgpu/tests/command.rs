@@ -163,13 +163,21 @@ fn variables_of_a_kernel_and_of_a_test_are_shown() {
         "    *y = a.mul_add(*x, *y);\n",
         "\na: f32 = 2.0\n",
         "\ni: usize = 3\n",
-        "\ny: DisjointMut<f32, thisgpu_gpu::partition::Linear> = DisjointMut { start: ",
+        "\ny: DisjointMut<f32, thisgpu_gpu::partition::Linear> = [1.0, 1.0, ",
         "(thisgpu) print *x\n*x: f32 = 3.0\n(thisgpu) print y\ny: &mut f32 = &mut 1.0\n",
         "(thisgpu) lanes i\n 0:          0          1          2          3          4",
         "(thisgpu) continue\nall blocks have ended",
     ] {
         assert!(told.contains(expected), "{expected:?} in\n{told}");
     }
+    let told = debug(
+        "break saxpy\ncontinue\nprint y[3]\nprint y.len\n",
+        &["saxpy", "2", "8:ramp", "8:1"],
+    );
+    assert!(
+        told.contains("\ny[3]: f32 = 1.0\n") && told.contains("\ny.len: usize = 8\n"),
+        "{told}"
+    );
     let told = debug(
         "break lanes_add_up\ncontinue\nwarps\n",
         &["--test", "add_up"],
@@ -395,6 +403,17 @@ fn an_editor_launches_what_its_configuration_says() {
         json!({"variablesReference": of("x")["variablesReference"]}),
     );
     assert_eq!(inner["body"]["variables"][0]["value"], "3.0", "{inner}");
+    // A part of what has many elements.
+    let y = variables.iter().find(|of| of["name"] == "y");
+    let y = y.expect("it is declared first");
+    assert_eq!(y["indexedVariables"], 8, "{y}");
+    let part = client.ask(
+        "variables",
+        json!({"variablesReference": y["variablesReference"], "filter": "indexed", "start": 6, "count": 5}),
+    );
+    let names = part["body"]["variables"].as_array().expect("a list").iter();
+    let names: Vec<&str> = names.filter_map(|of| of["name"].as_str()).collect();
+    assert_eq!(names, ["[6]", "[7]"], "{part}");
     let frame = frame["id"].clone();
     let value = client.ask("evaluate", json!({"expression": "*x", "frameId": frame}));
     assert_eq!(value["body"]["result"], "3.0");

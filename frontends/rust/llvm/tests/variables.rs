@@ -13,7 +13,7 @@ mod rng;
 mod source;
 
 use common::Level;
-use cranelift_thisgpu::sim::debug::{Breakpoint, Path, Place, Session, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{Breakpoint, FrameId, Path, Place, Session, Stop, Thread};
 use cranelift_thisgpu::{Device, Grid, KernelOptions, Options, SimConfig};
 use rng::Rng;
 use thisgpu_llvm::flags::DebugInfo;
@@ -34,6 +34,8 @@ struct Count {
     variables: usize,
     shown: usize,
     behind: usize,
+    /// Those that were shown of the caller, from inside of the mark.
+    of_callers: usize,
 }
 
 /// The marks of each function and input on the host.
@@ -75,7 +77,29 @@ fn follow(
         if !matches!(stop, Stop::Breakpoint { .. }) {
             return Err(format!("mark {number}: {stop:?}"));
         }
-        session.finish(thread);
+        let stack = session.stack(thread);
+        let inner = stack
+            .iter()
+            .position(|frame| frame.name.as_deref() == Some("mark"));
+        let caller = inner.and_then(|inner| stack.get(inner + 1));
+        for (name, value) in variables {
+            let path = Path::parse(name).ok_or("no name")?;
+            let datum = caller.map(|caller| session.datum(thread, caller.id, &path));
+            let Some(Ok(datum)) = datum else {
+                continue;
+            };
+            let shown = session.text(thread, &datum).replace('&', "");
+            if shown.contains(UNKNOWN) || how.may_be_behind {
+                continue;
+            }
+            if shown != *value {
+                return Err(format!(
+                    "from inside of mark {number}: {name} is {shown}, on the host {value}"
+                ));
+            }
+            count.of_callers += 1;
+        }
+        session.finish(thread, 0);
         count.marks += 1;
         let place = session
             .place(thread)
@@ -83,7 +107,7 @@ fn follow(
         let number = format!("{number} at {place}");
         for (name, value) in variables {
             let path = Path::parse(name).ok_or("no name")?;
-            let shown = match session.datum(thread, 0, &path) {
+            let shown = match session.datum(thread, FrameId::default(), &path) {
                 Ok(datum) => session.text(thread, &datum),
                 Err(_) if !how.all => UNKNOWN.to_owned(),
                 Err(error) => return Err(format!("mark {number}: {name}: {error}")),
@@ -212,6 +236,7 @@ fn a_build_to_be_debugged_shows_every_variable_as_the_host_has_it() {
         count.marks > 200 && count.shown == count.variables,
         "{count:?}"
     );
+    assert_eq!(count.of_callers, count.variables, "{count:?}");
 }
 
 #[test]
@@ -224,6 +249,7 @@ fn an_optimised_build_shows_no_wrong_variable() {
             "{:?}: {count:?}",
             how.level
         );
+        assert!(count.of_callers > 0, "{:?}: {count:?}", how.level);
     }
 }
 

@@ -137,7 +137,7 @@ fn fill(look: &Look<'_>, part: &Part, lane: usize, room: &mut [Option<u8>]) {
 /// Where memory begins, as a generic address.
 fn address(look: &Look<'_>, from: Address, path: &[i64], lane: usize) -> Option<u64> {
     let mut address = match from {
-        Address::Frame(offset) => look.frame(lane).checked_add(offset.into())?,
+        Address::Frame(offset) => look.frame(lane)?.checked_add(offset.into())?,
         Address::Value(value, more) => {
             let value = u64::try_from(look.source(value, lane)?).ok()?;
             value.wrapping_add_signed(more)
@@ -166,7 +166,7 @@ fn is_uninhabited(look: &Look<'_>, ty: u32, nested: u32) -> bool {
                     .iter()
                     .any(|member| is_uninhabited(look, member.ty, nested + 1))
         }
-        TypeKind::Enumeration(values) => values.is_empty(),
+        TypeKind::Enumeration(values, _) => values.is_empty(),
         _ => ty.name == "!",
     }
 }
@@ -238,7 +238,9 @@ impl Datum {
             (TypeKind::Float, 4) => Number::Single(f32::from_bits(bits as u32)),
             (TypeKind::Float, 8) => Number::Double(f64::from_bits(bits as u64)),
             (TypeKind::Float, _) => return None,
-            (TypeKind::Signed, _) => Number::Integer((bits << unused) as i128 >> unused),
+            (TypeKind::Signed | TypeKind::Enumeration(_, true), _) => {
+                Number::Integer((bits << unused) as i128 >> unused)
+            }
             _ => Number::unsigned(bits),
         })
     }
@@ -286,23 +288,46 @@ impl Datum {
         Some((variant.member.name.clone(), content))
     }
 
-    /// The slice or text that it points to: the address of the first element, its type, and how many there are.
+    /// The slice or text that it points to, or the elements of a `DisjointMut`: the address of the first element, its
+    /// type, and how many there are.
     fn slice(&self, look: &Look<'_>, lane: usize) -> Option<(u64, u32, u64)> {
         let ty = type_of(look, self.ty)?;
-        let to = pointee_name(&ty.name)?;
-        if to != "str" && !(to.starts_with('[') && to.ends_with(']')) {
-            return None;
-        }
+        let [pointer, count] = match pointee_name(&ty.name) {
+            Some(to) if to == "str" || to.starts_with('[') && to.ends_with(']') => {
+                ["data_ptr", "length"]
+            }
+            None if base_name(&ty.name) == "DisjointMut" => ["start", "extents"],
+            _ => return None,
+        };
         let TypeKind::Structure(members, None) = &ty.kind else {
             return None;
         };
         let named = |name: &str| members.iter().find(|member| member.name == name);
-        let (data, length) = (named("data_ptr")?, named("length")?);
+        let (data, length) = (named(pointer)?, named(count)?);
         let TypeKind::Pointer(to) = type_of(look, data.ty)?.kind else {
             return None;
         };
-        let number = |member| u64::try_from(self.member(look, member)?.bits(look, lane)?).ok();
-        Some((number(data)?, to, number(length)?))
+        let number = |datum: &Datum| u64::try_from(datum.bits(look, lane)?).ok();
+        let first = number(&self.member(look, data)?)?;
+        let length = self.member(look, length)?;
+        let count = match &type_of(look, length.ty)?.kind {
+            // Elements along each axis.
+            TypeKind::Structure(axes, None) => {
+                let mut axes = length.members(look, axes).into_iter();
+                axes.try_fold(1u64, |count, (_, axis)| count.checked_mul(number(&axis)?))?
+            }
+            _ => number(&length)?,
+        };
+        Some((first, to, count))
+    }
+
+    /// How many elements it has, if it has elements.
+    pub(super) fn elements(&self, look: &Look<'_>, lane: usize) -> Option<u64> {
+        match (self.slice(look, lane), &type_of(look, self.ty)?.kind) {
+            (Some((_, _, count)), _) => Some(count),
+            (None, TypeKind::Array(_, count)) => Some(*count),
+            _ => None,
+        }
     }
 
     /// What it is made of, by name: members, at most so many elements, what it points to.
@@ -317,23 +342,16 @@ impl Datum {
         let Some(ty) = type_of(look, self.ty) else {
             return Vec::new();
         };
-        let named = |members: &[Member]| -> Vec<(String, Datum)> {
-            let named = |member: &Member| {
-                let datum = self.member(look, member)?;
-                Some((spoken(&member.name).to_owned(), datum))
-            };
-            members.iter().filter_map(named).collect()
-        };
         match &ty.kind {
             TypeKind::Structure(members, variants) => {
-                let mut parts = named(members);
+                let mut parts = self.members(look, members);
                 let variant = variants.as_ref();
                 let variant = variant.and_then(|variants| self.variant(look, variants, lane));
                 let content = variant.map(|(_, content)| content.parts(look, most, lane));
                 parts.extend(content.unwrap_or_default());
                 parts
             }
-            TypeKind::Union(members) => named(members),
+            TypeKind::Union(members) => self.members(look, members),
             TypeKind::Array(ty, count) => {
                 let elements = (0..(*count).min(most as u64)).map_while(|index| {
                     let element = self.of_array(look, *ty, index)?;
@@ -348,6 +366,15 @@ impl Datum {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The parts of it that members are, by name.
+    fn members(&self, look: &Look<'_>, members: &[Member]) -> Vec<(String, Datum)> {
+        let named = |member: &Member| {
+            let datum = self.member(look, member)?;
+            Some((spoken(&member.name).to_owned(), datum))
+        };
+        members.iter().filter_map(named).collect()
     }
 
     /// An element of an array of a type.
@@ -374,6 +401,15 @@ fn pointee_name(name: &str) -> Option<&str> {
         .iter()
         .find_map(|mark| name.strip_prefix(mark))
         .or(boxed)
+}
+
+/// The name of a type without its path and arguments: `Point` of `geometry::Point<f32>`.
+fn base_name(name: &str) -> &str {
+    let plain = name.split(['<', ' ']).next().unwrap_or(name);
+    match plain.starts_with(['(', '{', '&', '*']) {
+        true => plain,
+        false => plain.rsplit("::").next().unwrap_or(plain),
+    }
 }
 
 /// The name of a member as the source has it: `0` for rustc's `__0`.

@@ -121,14 +121,7 @@ impl Path {
 
 /// How many elements there are in a datum, or in what it points to.
 fn length(datum: &Datum, look: &Look<'_>, lane: usize) -> Option<u64> {
-    let count = |datum: &Datum| match datum.slice(look, lane) {
-        Some((_, _, count)) => Some(count),
-        None => match type_of(look, datum.ty)?.kind {
-            TypeKind::Array(_, count) => Some(count),
-            _ => None,
-        },
-    };
-    behind(datum, look, lane, &count)
+    behind(datum, look, lane, &|datum| datum.elements(look, lane))
 }
 
 /// What `find` finds in a datum, or in what it points to.
@@ -152,7 +145,11 @@ fn part(datum: &Datum, look: &Look<'_>, lane: usize, name: &str) -> Option<Datum
     if matches!(type_of(look, datum.ty)?.kind, TypeKind::Pointer(_)) {
         return None;
     }
-    let parts = datum.parts(look, 0, lane);
+    // Of what is shown by its elements, the pointer and the length can be asked for.
+    let parts = match &type_of(look, datum.ty)?.kind {
+        TypeKind::Structure(members, None) => datum.members(look, members),
+        _ => datum.parts(look, 0, lane),
+    };
     let found = parts.into_iter().find(|(part, _)| part == spoken(name));
     found.map(|(_, datum)| datum)
 }

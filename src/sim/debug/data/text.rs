@@ -1,6 +1,6 @@
 //! Data as Rust's `{:?}` writes them, as far as that follows from their types.
 
-use super::{Datum, TypeKind, pointee_name, type_of};
+use super::{Datum, TypeKind, base_name, pointee_name, type_of};
 use crate::sim::debug::operand::Look;
 use crate::variables::VariableType;
 use std::cell::Cell;
@@ -93,9 +93,14 @@ impl Writer<'_> {
                     |character| format!("{character:?}"),
                 )
             }
-            TypeKind::Enumeration(values) => {
+            TypeKind::Enumeration(values, _) => {
                 let named = values.iter().find(|(_, value)| *value == bits);
-                named.map_or_else(|| bits.to_string(), |(name, _)| name.clone())
+                let unnamed = || {
+                    datum
+                        .number(look, lane)
+                        .map_or(bits.to_string(), |n| n.to_string())
+                };
+                named.map_or_else(unnamed, |(name, _)| name.clone())
             }
             _ => format!("{bits:#x}"),
         }
@@ -180,14 +185,5 @@ fn mark(name: &str) -> &str {
         _ if name.starts_with("&mut ") => "&mut ",
         _ if name.starts_with('&') => "&",
         _ => "",
-    }
-}
-
-/// The name of a type without its path and arguments: `Point` of `geometry::Point<f32>`.
-fn base_name(name: &str) -> &str {
-    let plain = name.split(['<', ' ']).next().unwrap_or(name);
-    match plain.starts_with(['(', '{', '&', '*']) {
-        true => plain,
-        false => plain.rsplit("::").next().unwrap_or(plain),
     }
 }

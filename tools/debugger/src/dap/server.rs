@@ -2,10 +2,9 @@
 
 use super::transport::{Incoming, Request};
 use crate::command::code_place;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, named};
 use crate::operand::number;
-use cranelift_thisgpu::locations::Location;
-use cranelift_thisgpu::sim::debug::{Datum, Pause, Place, Space, Stop, Thread};
+use cranelift_thisgpu::sim::debug::{Datum, FrameId, Pause, Place, Space, Stop, Thread};
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -40,10 +39,10 @@ pub struct Server {
 /// What a reference stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Handle {
-    /// A frame of a thread: one of those that were inlined into each other, the innermost is 0; none of a caller.
-    Frame(Thread, Option<u32>),
+    /// A function that a thread is in, and whether the front end has told of its variables.
+    Frame(Thread, FrameId, bool),
     /// A scope of it.
-    Scope(Thread, Scope),
+    Scope(Thread, FrameId, Scope),
     /// A general register in all lanes of its warp.
     Lanes(Thread, u8),
     /// A variable or a part of one, with how it is written.
@@ -54,7 +53,7 @@ pub(super) enum Handle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// Variables of a frame.
-    Locals(u32),
+    Locals,
     Values,
     Registers,
     Predicates,
@@ -187,7 +186,7 @@ impl Server {
             "next" | "stepIn" if by_instruction => on_thread(|d, t| d.session.step_instruction(t)),
             "next" => on_thread(Debugger::step_over),
             "stepIn" => on_thread(|d, t| d.session.step_into(t)),
-            "stepOut" => on_thread(|d, t| d.session.finish(t)),
+            "stepOut" => on_thread(|d, t| d.session.finish(t, 0)),
             "stepBack" => on_thread(|d, t| d.session.step_instruction_back(t)),
             "configurationDone" if !self.stops_on_entry => {
                 Ok(Box::new(|debugger| debugger.session.resume()))
@@ -398,52 +397,34 @@ impl Server {
         let id = arguments["threadId"].as_i64().ok_or("no thread")?;
         let thread = self.shown(id)?;
         let session = &self.debugger.session;
-        let Some(place) = session.place(thread) else {
-            return Ok(json!({"stackFrames": [], "totalFrames": 0}));
+        // A step over lines stays in its function: what is inlined at the line is gone into by the next step.
+        let stack = session.stack(thread);
+        let looked_at = self.debugger.frame as usize;
+        let is_inside = stack.get(looked_at).is_some_and(|frame| frame.id.call == 0);
+        let hidden = match self.debugger.thread == thread && is_inside {
+            true => looked_at,
+            false => 0,
         };
-        let image = session.image();
         let mut handles = std::mem::take(&mut self.handles);
         let mut frames: Vec<Value> = Vec::new();
         // What was inlined is a frame of its own, inside that of the call.
-        let names = session.scope_names(thread);
-        // A step over lines stays in its function: what is inlined at the line is gone into by the next step.
-        let hidden = match self.debugger.thread == thread {
-            true => self.debugger.frame as usize,
-            false => 0,
-        };
-        let mut push = |pc: u32, function: Option<String>, names: &[String], hidden: usize| {
-            let function = function.unwrap_or_else(|| format!("{pc:#x}"));
-            let mut places = image.places_at(pc);
-            let unknown = places.is_empty();
-            places.resize(places.len() + usize::from(unknown), Location::default());
-            let last = places.len() - 1;
-            for (index, location) in places.into_iter().enumerate().skip(hidden) {
-                let name = match (names.get(index), index == last) {
-                    (Some(name), _) => name.clone(),
-                    (None, true) => function.clone(),
-                    (None, false) => format!("{function} (inlined)"),
-                };
-                let frame = (!names.is_empty()).then_some(index as u32);
-                handles.push(Handle::Frame(thread, frame));
-                let mut frame = json!({
-                    "id": handles.len(), "name": name,
-                    "line": location.line, "column": location.column,
-                    "instructionPointerReference": format!("{pc:#x}"),
-                });
-                let file = location.file.checked_sub(1);
-                if let Some(file) = file.and_then(|file| image.files.get(file as usize)) {
-                    let path = self.debugger.sources().path(file);
-                    let name = path
-                        .file_name()
-                        .map(|name| name.to_string_lossy().into_owned());
-                    frame["source"] = json!({"name": name, "path": path});
-                }
-                frames.push(frame);
+        for frame in stack.into_iter().skip(hidden) {
+            handles.push(Handle::Frame(thread, frame.id, frame.name.is_some()));
+            let (pc, location) = (frame.pc, frame.location);
+            let mut told = json!({
+                "id": handles.len(), "name": named(&frame),
+                "line": location.line, "column": location.column,
+                "instructionPointerReference": format!("{pc:#x}"),
+            });
+            let file = location.file.checked_sub(1);
+            if let Some(file) = file.and_then(|file| session.image().files.get(file as usize)) {
+                let path = self.debugger.sources().path(file);
+                let name = path
+                    .file_name()
+                    .map(|name| name.to_string_lossy().into_owned());
+                told["source"] = json!({"name": name, "path": path});
             }
-        };
-        push(place.pc, place.function, &names, hidden);
-        for call in session.frames(thread) {
-            push(call.pc, call.function, &[], 0);
+            frames.push(told);
         }
         frames.truncate(DEPTH);
         self.handles = handles;

@@ -4,8 +4,9 @@ use super::server::{Answer, Handle, LANES, Scope, Server};
 use crate::command;
 use crate::operand::{number, operand};
 use crate::text::{name, shown};
-use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread};
+use cranelift_thisgpu::sim::debug::{Datum, FrameId, Operand, Thread};
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// The scopes of every frame.
 const SCOPES: [(Scope, &str); 5] = [
@@ -16,24 +17,28 @@ const SCOPES: [(Scope, &str); 5] = [
     (Scope::AllLanes, "Registers of all lanes"),
 ];
 
-/// Elements and members that are sent of one variable, at most (*assumed*: a client shows no more).
+/// Elements and members that are sent of one variable, at most, to a client that does not say which it wants
+/// (*assumed*: it shows no more).
 const MOST_PARTS: usize = 1000;
+/// The last element that a client can ask for (*assumed*: nobody looks at more).
+const LAST_PART: usize = 1 << 16;
 
 impl Server {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Answer {
-        let Handle::Frame(thread, frame) = self.handle_of(&arguments["frameId"])? else {
+        let Handle::Frame(thread, frame, has_locals) = self.handle_of(&arguments["frameId"])?
+        else {
             return Err("the reference is none of a frame".to_owned());
         };
-        let locals = frame.map(|frame| (Scope::Locals(frame), "Locals"));
+        let locals = has_locals.then_some((Scope::Locals, "Locals"));
         let scopes: Vec<Value> = locals
             .into_iter()
             .chain(SCOPES)
             .map(|(scope, name)| {
-                let own = self.handle(Handle::Scope(thread, scope));
+                let own = self.handle(Handle::Scope(thread, frame, scope));
                 let expensive = scope == Scope::AllLanes;
                 let mut said =
                     json!({"name": name, "variablesReference": own, "expensive": expensive});
-                if let Scope::Locals(_) = scope {
+                if scope == Scope::Locals {
                     said["presentationHint"] = "locals".into();
                 }
                 said
@@ -50,15 +55,23 @@ impl Server {
             session.text(thread, &datum),
             session.type_name(&datum).to_owned(),
         );
+        let elements = session.elements(thread, &datum);
         let reference = match has_parts {
             true => self.handle(Handle::Datum(thread, path.clone(), datum)),
             false => 0,
         };
-        json!({"value": text, "type": ty, "variablesReference": reference, "evaluateName": path})
+        let mut said = json!({
+            "value": text, "type": ty, "variablesReference": reference, "evaluateName": path,
+        });
+        // Of many a client asks for a part at a time.
+        if let Some(elements) = elements.filter(|_| has_parts) {
+            said["indexedVariables"] = elements.min(LAST_PART as u64).into();
+        }
+        said
     }
 
     /// The variables of a frame.
-    fn locals(&mut self, thread: Thread, frame: u32) -> Value {
+    fn locals(&mut self, thread: Thread, frame: FrameId) -> Value {
         let views = self.debugger.variables(thread, frame).into_iter();
         let variables = views.map(|view| {
             let mut said = self.datum(thread, view.name.clone(), view.datum);
@@ -70,9 +83,9 @@ impl Server {
     }
 
     /// What a variable is made of.
-    fn parts(&mut self, thread: Thread, path: &str, datum: &Datum) -> Value {
-        let parts = self.debugger.session.parts(thread, datum, MOST_PARTS);
-        let variables = parts.into_iter().map(|(name, part)| {
+    fn parts(&mut self, thread: Thread, path: &str, datum: &Datum, wanted: &Range<usize>) -> Value {
+        let parts = self.debugger.session.parts(thread, datum, wanted.end);
+        let variables = parts.into_iter().skip(wanted.start).map(|(name, part)| {
             let path = match name.as_str() {
                 "*" => format!("(*{path})"),
                 element if element.starts_with('[') => format!("{path}{element}"),
@@ -86,17 +99,49 @@ impl Server {
         json!({"variables": variables})
     }
 
+    /// The variables of a reference: all, or `count` from `start` on.
     pub(super) fn variables(&mut self, arguments: &Value) -> Answer {
+        let number = |name: &str| {
+            let number = arguments[name].as_u64();
+            number.map(|number| usize::try_from(number).unwrap_or(LAST_PART))
+        };
+        let start = number("start").unwrap_or(0).min(LAST_PART);
+        let count = number("count").filter(|&count| count != 0);
+        let end = start.saturating_add(count.unwrap_or(MOST_PARTS));
+        let wanted = start..end.min(LAST_PART);
+        if let Handle::Datum(thread, path, datum) =
+            self.handle_of(&arguments["variablesReference"])?
+        {
+            // What is indexed has no other parts, and what is not has none that are.
+            let is_indexed = self.debugger.session.elements(thread, &datum).is_some();
+            return match arguments["filter"].as_str() {
+                Some("indexed") if !is_indexed => Ok(json!({"variables": []})),
+                Some("named") if is_indexed => Ok(json!({"variables": []})),
+                _ => Ok(self.parts(thread, &path, &datum, &wanted)),
+            };
+        }
+        let mut all = self.all_variables(arguments)?;
+        if let Some(variables) = all["variables"].as_array_mut() {
+            variables.drain(..start.min(variables.len()));
+            variables.truncate(count.unwrap_or(usize::MAX));
+        }
+        Ok(all)
+    }
+
+    /// The variables of a scope, or a register in all lanes.
+    fn all_variables(&mut self, arguments: &Value) -> Answer {
         let registers = self.debugger.session.registers();
-        let (thread, operands): (Thread, Vec<Operand>) =
+        // Registers of a caller that calls do not keep are those of nobody: all scopes of registers are the lane's.
+        let (thread, call, operands): (Thread, u32, Vec<Operand>) =
             match self.handle_of(&arguments["variablesReference"])? {
-                Handle::Frame(..) => return Err("the reference is one of a frame".to_owned()),
+                Handle::Frame(..) | Handle::Datum(..) => {
+                    return Err("the reference is none of a scope".to_owned());
+                }
                 Handle::Lanes(thread, register) => return Ok(self.lanes(thread, register)),
-                Handle::Datum(thread, path, datum) => return Ok(self.parts(thread, &path, &datum)),
-                Handle::Scope(thread, Scope::Locals(frame)) => {
+                Handle::Scope(thread, frame, Scope::Locals) => {
                     return Ok(self.locals(thread, frame));
                 }
-                Handle::Scope(thread, Scope::AllLanes) => {
+                Handle::Scope(thread, _, Scope::AllLanes) => {
                     let variable = |number: u8| {
                         let own = self.handle(Handle::Lanes(thread, number));
                         let name = format!("R{number}");
@@ -105,28 +150,31 @@ impl Server {
                     let variables: Vec<Value> = (0..registers).map(variable).collect();
                     return Ok(json!({"variables": variables}));
                 }
-                Handle::Scope(thread, Scope::Values) => {
-                    let values = self.debugger.session.source_values(thread).iter();
+                Handle::Scope(thread, FrameId { call, .. }, Scope::Values) => {
+                    let values = self.debugger.session.source_values(thread, call).iter();
                     (
                         thread,
+                        call,
                         values.map(|found| Operand::Source(found.source)).collect(),
                     )
                 }
-                Handle::Scope(thread, Scope::Registers) => {
-                    (thread, (0..registers).map(Operand::Register).collect())
+                Handle::Scope(thread, _, Scope::Registers) => {
+                    (thread, 0, (0..registers).map(Operand::Register).collect())
                 }
-                Handle::Scope(thread, Scope::Predicates) => (
+                Handle::Scope(thread, _, Scope::Predicates) => (
                     thread,
+                    0,
                     (0..Operand::PREDICATES).map(Operand::Predicate).collect(),
                 ),
-                Handle::Scope(thread, Scope::Uniform) => (
+                Handle::Scope(thread, _, Scope::Uniform) => (
                     thread,
+                    0,
                     (0..Operand::UNIFORM).map(Operand::Uniform).collect(),
                 ),
             };
         let shown = |operand: Operand| {
-            let value = self.debugger.session.value(thread, &operand)?;
-            let ty = self.debugger.type_of(thread, &operand);
+            let value = self.debugger.session.value_in(thread, call, &operand)?;
+            let ty = self.debugger.type_of(thread, call, &operand);
             Some(json!({
                 "name": name(&operand), "value": shown(value, ty), "variablesReference": 0,
                 "evaluateName": name(&operand), "type": ty.map(|ty| ty.to_string()),
@@ -162,10 +210,10 @@ impl Server {
                 }
                 (of_lane(thread, lane as u32), register)
             }
-            Handle::Datum(..) | Handle::Scope(_, Scope::Locals(_)) => {
+            Handle::Datum(..) | Handle::Scope(_, _, Scope::Locals) => {
                 return Err("unsupported: only registers can be changed".to_owned());
             }
-            Handle::Frame(thread, _) | Handle::Scope(thread, _) => match operand(wanted)? {
+            Handle::Frame(thread, ..) | Handle::Scope(thread, ..) => match operand(wanted)? {
                 Operand::Register(register) => (thread, register),
                 _ => return Err("only general registers can be changed".to_owned()),
             },
@@ -180,9 +228,9 @@ impl Server {
 
     pub(super) fn evaluate(&mut self, arguments: &Value) -> Answer {
         let expression = arguments["expression"].as_str().ok_or("no expression")?;
-        let mut frame = Some(self.debugger.frame);
+        let mut frame = self.debugger.frame_id(self.debugger.frame);
         if !arguments["frameId"].is_null() {
-            let Handle::Frame(thread, of) = self.handle_of(&arguments["frameId"])? else {
+            let Handle::Frame(thread, of, _) = self.handle_of(&arguments["frameId"])? else {
                 return Err("the reference is none of a frame".to_owned());
             };
             self.debugger.thread = thread;
@@ -192,7 +240,6 @@ impl Server {
         // A word that is a command is one, unless a variable has that name.
         let operand = operand(expression);
         if let Ok(Operand::Variable(path)) = &operand
-            && let Some(frame) = frame
             && let Ok(datum) = self.debugger.session.datum(thread, frame, path)
         {
             let mut said = self.datum(thread, expression.trim().to_owned(), datum);
@@ -205,8 +252,8 @@ impl Server {
         if let Ok(operand) = operand
             && !matches!(operand, Operand::Variable(_))
         {
-            let value = self.debugger.value(&operand)?;
-            let ty = self.debugger.type_of(thread, &operand);
+            let value = self.debugger.value_in(frame.call, &operand)?;
+            let ty = self.debugger.type_of(thread, frame.call, &operand);
             return Ok(json!({"result": shown(value, ty), "variablesReference": 0}));
         }
         // In the console, the commands of the prompt that only look.

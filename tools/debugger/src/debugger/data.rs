@@ -1,9 +1,9 @@
 //! What is told of variables, values and registers.
 
-use super::Debugger;
-use crate::text::{LANES, shown};
+use super::{Debugger, named};
+use crate::text::{LANES, name, shown};
 use cranelift_codegen::ir::Type;
-use cranelift_thisgpu::sim::debug::{Datum, Operand, Thread, VariableView};
+use cranelift_thisgpu::sim::debug::{Datum, FrameId, Operand, Thread, VariableView};
 use cranelift_thisgpu::values::SourceValue;
 use std::fmt::Write;
 
@@ -17,12 +17,18 @@ impl Debugger {
         format!("thread {thread} of block {block} does not run, or there is no such register")
     }
 
-    /// A register or a value of the thread that is looked at.
+    /// A register or a value of the function that is looked at.
     pub fn value(&self, operand: &Operand) -> Result<u128, String> {
-        let value = self.session.value(self.thread, operand);
+        self.value_in(self.frame_id(self.frame).call, operand)
+    }
+
+    /// The same so many calls further out.
+    pub fn value_in(&self, call: u32, operand: &Operand) -> Result<u128, String> {
+        let value = self.session.value_in(self.thread, call, operand);
         value.ok_or_else(|| match operand {
-            Operand::Source(value) => self.not_available(*value),
+            Operand::Source(value) => self.not_available(call, *value),
             Operand::Variable(path) => format!("{path} is not available here, or no number"),
+            _ if call > 0 => format!("{} is not kept by calls", name(operand)),
             _ => self.absent(),
         })
     }
@@ -39,28 +45,31 @@ impl Debugger {
         }
     }
 
-    /// The variables of a function that is inlined into so many others, in the order in which they are declared.
-    pub fn variables(&self, thread: Thread, frame: u32) -> Vec<VariableView> {
-        let views = self.session.variables(thread).into_iter();
-        let mut views: Vec<VariableView> = views.filter(|view| view.frame == frame).collect();
+    /// The variables of a function that a thread is in, in the order in which they are declared.
+    pub fn variables(&self, thread: Thread, frame: FrameId) -> Vec<VariableView> {
+        let views = self.session.variables(thread, frame.call).into_iter();
+        let views = views.filter(|view| view.frame == frame.inlined);
+        let mut views: Vec<VariableView> = views.collect();
         views.reverse();
         views
     }
 
-    /// The variables of a function that is inlined into so many others; without any, the values of the CLIF.
+    /// The variables of a function that the thread is in; of one that the source has told nothing of, the values of the
+    /// CLIF.
     pub(super) fn locals(&self, frame: u32) -> Result<String, String> {
-        let names = self.session.scope_names(self.thread);
-        if names.is_empty() {
-            return Ok(self.values());
-        }
-        let Some(name) = names.get(frame as usize) else {
+        let stack = self.session.stack(self.thread);
+        let Some(frame) = stack.get(frame as usize) else {
+            let names: Vec<String> = stack.iter().map(named).collect();
             return Err(format!(
                 "there are {} functions here: {}",
                 names.len(),
                 names.join(", ")
             ));
         };
-        let views = self.variables(self.thread, frame).into_iter();
+        let Some(name) = &frame.name else {
+            return Ok(self.values_in(frame.id.call));
+        };
+        let views = self.variables(self.thread, frame.id).into_iter();
         let lines: Vec<String> = views
             .map(|view| self.described(&view.name, &view.datum))
             .collect();
@@ -71,8 +80,8 @@ impl Debugger {
     }
 
     /// Why a value of the source cannot be shown.
-    pub(super) fn not_available(&self, value: SourceValue) -> String {
-        let values = self.session.source_values(self.thread);
+    pub(super) fn not_available(&self, call: u32, value: SourceValue) -> String {
+        let values = self.session.source_values(self.thread, call);
         if self.session.place(self.thread).is_none() {
             self.absent()
         } else if values.is_empty() {
@@ -83,22 +92,27 @@ impl Debugger {
         }
     }
 
-    /// The CLIF type of a value of the source.
-    pub fn type_of(&self, thread: Thread, operand: &Operand) -> Option<Type> {
+    /// The CLIF type of a value of the source, so many calls further out.
+    pub fn type_of(&self, thread: Thread, call: u32, operand: &Operand) -> Option<Type> {
         let Operand::Source(value) = *operand else {
             return None;
         };
-        let values = self.session.source_values(thread);
+        let values = self.session.source_values(thread, call);
         let found = values.iter().find(|found| found.source == value)?;
         found.clif_type()
     }
 
-    /// All values of the source that can be shown.
+    /// All values of the source that can be shown, of the function that is looked at.
     pub(super) fn values(&self) -> String {
-        let values = self.session.source_values(self.thread).iter();
+        self.values_in(self.frame_id(self.frame).call)
+    }
+
+    /// The same so many calls further out.
+    fn values_in(&self, call: u32) -> String {
+        let values = self.session.source_values(self.thread, call).iter();
         let lines = values.filter_map(|found| {
             let operand = Operand::Source(found.source);
-            let value = self.session.value(self.thread, &operand)?;
+            let value = self.session.value_in(self.thread, call, &operand)?;
             Some(format!(
                 "{}: {} = {}",
                 found.source,
@@ -119,22 +133,33 @@ impl Debugger {
         let registers = self.session.register(self.thread, 0);
         let live = registers.ok_or_else(|| self.absent())?.live;
         let mut texts: Vec<Option<String>> = Vec::new();
+        let frame = self.frame_id(self.frame);
+        let function = |thread: Thread| {
+            let stack = self.session.stack(thread);
+            let found = stack.into_iter().find(|of| of.id == frame);
+            found.and_then(|of| of.function)
+        };
+        let looked_at = (frame.call > 0).then(|| function(self.thread));
         for lane in 0..LANES {
             let thread = Thread {
                 thread: first + lane,
                 ..self.thread
             };
+            // A caller of another lane may be another function.
+            let is_there = looked_at.as_ref().is_none_or(|of| *of == function(thread));
             let text = match operand {
+                _ if !is_there => None,
                 Operand::Variable(path) => {
-                    let datum = self.session.datum(thread, self.frame, path);
+                    let datum = self.session.datum(thread, frame, path);
                     datum.ok().map(|datum| self.session.text(thread, &datum))
                 }
                 _ => {
-                    let value = self.session.value(thread, operand);
+                    let value = self.session.value_in(thread, frame.call, operand);
                     value.map(|value| format!("{value:#x}"))
                 }
             };
-            if text.is_none() && !matches!(operand, Operand::Source(_) | Operand::Variable(_)) {
+            let is_register = !matches!(operand, Operand::Source(_) | Operand::Variable(_));
+            if text.is_none() && is_register && frame.call == 0 {
                 return Err(self.absent());
             }
             texts.push(text.filter(|_| live >> lane & 1 != 0));
@@ -164,18 +189,18 @@ impl Debugger {
     pub(super) fn registers(&self) -> Result<String, String> {
         let mut text = String::new();
         for number in 0..self.session.registers() {
-            let value = self.value(&Operand::Register(number))?;
+            let value = self.value_in(0, &Operand::Register(number))?;
             if value != 0 {
                 let _ = writeln!(text, "R{number} = {value:#x}");
             }
         }
         for number in 0..Operand::PREDICATES {
-            if self.value(&Operand::Predicate(number))? != 0 {
+            if self.value_in(0, &Operand::Predicate(number))? != 0 {
                 let _ = writeln!(text, "P{number} is true");
             }
         }
         for number in 0..Operand::UNIFORM {
-            let value = self.value(&Operand::Uniform(number))?;
+            let value = self.value_in(0, &Operand::Uniform(number))?;
             if value != 0 {
                 let _ = writeln!(text, "UR{number} = {value:#x}");
             }

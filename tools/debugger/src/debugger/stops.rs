@@ -2,12 +2,24 @@
 
 use super::Debugger;
 use crate::operand::COMPARISONS;
-use crate::text::{hexadecimal, mask, name};
-use cranelift_thisgpu::sim::debug::{GroupView, Space, Stop, Thread, WaitView, Watch, Watched};
+use crate::text::{hexadecimal, mask, name, said};
+use cranelift_thisgpu::sim::debug::{
+    GroupView, Space, StackFrame, Stop, Thread, WaitView, Watch, Watched,
+};
 use std::fmt::Write;
 
 /// Warps that `warps` shows, at most.
 const SHOWN: usize = 64;
+
+/// What a function that a thread is in is called.
+pub fn named(frame: &StackFrame) -> String {
+    match (&frame.name, &frame.function) {
+        (Some(name), _) => name.clone(),
+        (None, Some(symbol)) if frame.is_inlined => format!("{} (inlined)", said(symbol)),
+        (None, Some(symbol)) => said(symbol),
+        (None, None) => format!("{:#x}", frame.pc),
+    }
+}
 
 impl Debugger {
     /// Looks at whom a stop is about, and tells it.
@@ -96,12 +108,20 @@ impl Debugger {
     /// Where the thread is, with its line in the function that is looked at.
     pub(super) fn here(&self) -> String {
         let Thread { block, thread } = self.thread;
-        let Some(place) = self.session.place(self.thread) else {
+        let Some(mut place) = self.session.place(self.thread) else {
             return format!("thread {thread} of block {block} does not run");
         };
-        let names = self.session.scope_names(self.thread);
-        let name = names.get(self.frame as usize).filter(|_| self.frame > 0);
-        let looked_at = name.map_or(String::new(), |name| format!("\nin {name}"));
+        place.kernel = said(&place.kernel);
+        place.function = place.function.as_deref().map(said);
+        let stack = self.session.stack(self.thread);
+        let frame = stack.get(self.frame as usize).filter(|_| self.frame > 0);
+        let looked_at = frame.map_or(String::new(), |frame| {
+            let place = match frame.id.call {
+                0 => String::new(),
+                _ => self.call_place(frame.pc),
+            };
+            format!("\nin {}{place}", named(frame))
+        });
         let text = format!("{place}{looked_at}\n{}", self.excerpt());
         text.trim_end().to_owned()
     }
@@ -109,7 +129,8 @@ impl Debugger {
     /// The line of the source that is looked at.
     pub(super) fn excerpt(&self) -> String {
         let line = || {
-            let location = *self.places().get(self.frame as usize)?;
+            let stack = self.session.stack(self.thread);
+            let location = stack.get(self.frame as usize)?.location;
             let file = location.file.checked_sub(1)?;
             let file = self.session.image().files.get(file as usize)?;
             let text = self.sources.text(file)?;
@@ -228,17 +249,29 @@ impl Debugger {
     /// Where the thread is, and the functions that it is in.
     pub(super) fn frames(&self) -> String {
         let mut text = self.here();
-        let names = self.session.scope_names(self.thread);
-        if let Some((innermost, outer)) = names.split_first() {
-            let _ = write!(text, "\n  in {innermost}");
-            for name in outer {
-                let _ = write!(text, ", inlined into {name}");
-            }
-        }
-        for frame in self.session.frames(self.thread) {
-            let _ = write!(text, "\n  called from {frame}");
+        let stack = self.session.stack(self.thread);
+        for frames in stack.chunk_by(|a, b| a.id.call == b.id.call) {
+            let known = frames.iter().filter(|f| f.name.is_some() || !f.is_inlined);
+            let names: Vec<String> = known.map(named).collect();
+            let names = names.join(", inlined into ");
+            let _ = match &frames[0] {
+                // The place says what it is in, if the front end has told of nothing else.
+                frame if frame.id.call == 0 => match frame.name {
+                    Some(_) => write!(text, "\n  in {names}"),
+                    None => continue,
+                },
+                frame => write!(text, "\n  called from {names}{}", self.call_place(frame.pc)),
+            };
         }
         text
+    }
+
+    /// Where a call is, behind the name of its function.
+    fn call_place(&self, pc: u32) -> String {
+        match self.session.image().source_at(pc) {
+            Some(source) => format!(", pc {pc:#x} ({source})"),
+            None => format!(", pc {pc:#x}"),
+        }
     }
 
     /// Instructions from an address on, or from where the thread is.

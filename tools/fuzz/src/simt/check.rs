@@ -16,7 +16,7 @@ use thisgpu_filetests::panics;
 /// Warp instructions that a warp may issue (measured: a quarter of a million is too few for one lock in a thousand).
 pub(super) const BUDGET: u64 = 1 << 21;
 /// Warp instructions of a launch: warps of one lane are up to 192.
-const LAUNCH_BUDGET: u64 = 1 << 25;
+pub(super) const LAUNCH_BUDGET: u64 = 1 << 25;
 
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,13 +246,25 @@ pub(super) fn device(mode: Mode, budget: u64) -> Device {
     })
 }
 
-fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
-    let device = device(mode, BUDGET);
+/// Runs a kernel on a device to its end or fault, as if nothing were expected of it.
+pub(super) fn run_on(device: &Device, kernel: &Kernel, code: &Code) -> Found<Report> {
+    let (report, _) = launched(device, kernel, code, Mode::Functional)?;
+    Ok(report)
+}
+
+/// Launches a kernel.
+fn launched(device: &Device, kernel: &Kernel, code: &Code, mode: Mode) -> Found<(Report, Memory)> {
     let fails = |error: &dyn fmt::Display| (Kind::Fault, error.to_string());
     let module = device.load(code).map_err(|e| fails(&e))?;
-    let memory = Memory::new(&device, kernel).map_err(|e| fails(&e))?;
+    let memory = Memory::new(device, kernel).map_err(|e| fails(&e))?;
     let entry = module.kernel(emit::NAME).map_err(|e| fails(&e))?;
     let report = report(memory.launch(&entry, kernel), mode).map_err(|e| fails(&e))?;
+    Ok((report, memory))
+}
+
+fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
+    let (report, memory) = launched(&device(mode, BUDGET), kernel, code, mode)?;
+    let fails = |error: &dyn fmt::Display| (Kind::Fault, error.to_string());
     // A barrier that some threads come to after others of their block have left is legal, but a check may report it.
     judge(&report, !kernel.leaves_early || kernel.spine.is_empty())?;
     let data = memory.data.read::<u8>().map_err(|e| fails(&e))?;

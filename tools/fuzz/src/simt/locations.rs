@@ -8,6 +8,9 @@
 //!
 //! Values that depend on what other threads do are left out: they differ from run to run.
 //!
+//! Where a thread is in a device function, the values of the kernel that has called it are asked for: those that calls
+//! keep.
+//!
 //! That says nothing of which time a value is of. So a kernel is run a third time, with marks in it (`marked`).
 
 mod instrument;
@@ -23,7 +26,7 @@ use cranelift_thisgpu::driver::{Buffer, DevicePointer, Launch};
 use cranelift_thisgpu::object::Object;
 use cranelift_thisgpu::settings::{OptLevel, Options};
 use cranelift_thisgpu::sim::debug::{Operand, Session, Stop, Thread};
-use cranelift_thisgpu::values::SourceValue;
+use cranelift_thisgpu::values::{Place, SourceValue};
 use instrument::{chosen, write_down};
 use std::fmt::Display;
 use thisgpu_filetests::panics;
@@ -50,6 +53,8 @@ pub struct Looked {
     pub found: u64,
     /// Those that were somewhere at marks.
     pub at_marks: u64,
+    /// Those of callers that were somewhere.
+    pub of_callers: u64,
 }
 
 /// What each thread's values were: by thread and value how often it was defined, and the first of what it was.
@@ -77,11 +82,18 @@ pub enum Mistake {
     Overwritten,
     /// The value of another lane is shown.
     OtherLane,
+    /// Of a caller, registers are shown as its callee has them.
+    Unwound,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Mistake; 3] = [Mistake::Late, Mistake::Overwritten, Mistake::OtherLane];
+    pub const ALL: [Mistake; 4] = [
+        Mistake::Late,
+        Mistake::Overwritten,
+        Mistake::OtherLane,
+        Mistake::Unwound,
+    ];
 
     fn plant(self, object: &mut Object) {
         for function in &mut object.functions {
@@ -100,7 +112,7 @@ impl Mistake {
                             ranges[index].end = next;
                         }
                     }
-                    Mistake::OtherLane => {}
+                    Mistake::OtherLane | Mistake::Unwound => {}
                 }
             }
         }
@@ -125,6 +137,7 @@ pub fn check(kernel: &Kernel, count: usize) -> Result<Looked, Failure> {
         looked.asked += found.asked;
         looked.found += found.found;
         looked.at_marks += found.at_marks;
+        looked.of_callers += found.of_callers;
     }
     Ok(looked)
 }
@@ -234,26 +247,53 @@ fn one(kernel: &Kernel, settings: &[String], mistake: Option<Mistake>) -> Found<
     write_down(function(&mut file)?, &values);
     let words = kernel.all_threads() as usize * VALUES * STRIDE / 8;
     let written = Written(left(kernel, &compile_plainly(&file)?, words)?);
-    let other_lane = u32::from(mistake == Some(Mistake::OtherLane));
     let looked = launched(kernel, &object, 0, |launch, _| {
         let session = launch.debug().map_err(|e| fails(&e))?;
-        look(
-            session,
-            kernel,
-            (&values, &written),
-            other_lane,
-            &mut random,
-        )
+        look(session, kernel, (&values, &written), mistake, &mut random)
     })?;
     Ok(Looked { at_marks, ..looked })
 }
 
-/// Stops at random places and compares what can be seen; with `other_lane` 1 that of a neighbour.
+/// The value of a function that a thread is in so many calls further out.
+fn value(
+    session: &Session,
+    thread: Thread,
+    call: u32,
+    value: SourceValue,
+    mistake: Option<Mistake>,
+) -> Option<u128> {
+    let thread = match mistake {
+        Some(Mistake::OtherLane) => Thread {
+            thread: thread.thread ^ 1,
+            ..thread
+        },
+        _ => thread,
+    };
+    if mistake != Some(Mistake::Unwound) || call == 0 {
+        return session.value_in(thread, call, &Operand::Source(value));
+    }
+    // What is in one register, as it is now.
+    let frame = session
+        .stack(thread)
+        .into_iter()
+        .find(|f| f.id.call == call)?;
+    let function = session.image().function_at(frame.pc)?;
+    let found = function.values.iter().find(|found| found.source == value)?;
+    let location = found.at(frame.pc - function.address)?;
+    match location.places[..] {
+        [Place::Register(number)] if location.addend == 0 => {
+            session.value(thread, &Operand::Register(number))
+        }
+        _ => None,
+    }
+}
+
+/// Stops at random places and compares what can be seen.
 fn look(
     mut session: Session,
     kernel: &Kernel,
     (values, written): (&[Value], &Written),
-    other_lane: u32,
+    mistake: Option<Mistake>,
     random: &mut Random,
 ) -> Found<Looked> {
     let mut looked = Looked::default();
@@ -268,26 +308,27 @@ fn look(
                 block: random.below(kernel.grid as usize) as u64,
                 thread: random.below(kernel.threads as usize) as u32,
             };
-            let Some(place) = session.place(thread).filter(|place| {
-                place
-                    .function
-                    .as_deref()
-                    .is_some_and(|name| name.trim_start_matches('%') == emit::NAME)
-            }) else {
+            let is_kernel = |function: &str| function.trim_start_matches('%') == emit::NAME;
+            let stack = session.stack(thread);
+            let found = stack.into_iter().find(|frame| {
+                let function = frame.function.as_deref();
+                function.is_some_and(is_kernel)
+            });
+            let Some(frame) = found else {
                 continue;
             };
+            let call = frame.id.call;
             let index = thread.block as usize * kernel.threads as usize + thread.thread as usize;
             for (number, value) in values.iter().enumerate() {
                 looked.asked += 1;
-                let operand = Operand::Source(SourceValue::Value(value.as_u32()));
-                let seen = Thread {
-                    thread: thread.thread ^ other_lane,
-                    ..thread
-                };
-                let Some(bits) = session.value(seen, &operand) else {
+                let source = SourceValue::Value(value.as_u32());
+                let Some(bits) = self::value(&session, thread, call, source, mistake) else {
                     continue;
                 };
-                looked.found += 1;
+                match call {
+                    0 => looked.found += 1,
+                    _ => looked.of_callers += 1,
+                }
                 let times = written.times(index, number);
                 if times.iter().any(|was| u128::from(*was) == bits)
                     || !written.is_all(index, number)
@@ -295,7 +336,8 @@ fn look(
                     continue;
                 }
                 let message = format!(
-                    "{value} of thread {index} is said to be {bits:#x} at {place}, but never was: {times:#x?}"
+                    "{value} of thread {index} is said to be {bits:#x} at {:#x}, {call} calls out, but never was: {times:#x?}",
+                    frame.pc
                 );
                 return Err((Kind::Value, message));
             }

@@ -9,7 +9,8 @@ use crate::simt::check::{
 use crate::simt::emit::NAME;
 use crate::simt::kernel::{Space, VARS};
 use cranelift_thisgpu::compile::Code;
-use cranelift_thisgpu::driver::{DevicePointer, Grid};
+use cranelift_thisgpu::driver::{Buffer, Device, DevicePointer, Grid};
+use cranelift_thisgpu::launch::Report;
 use std::fmt::Display;
 
 /// Warp instructions that a warp may issue (measured: four of 19,000 kernels with waits between 2 and 120 threads need
@@ -66,9 +67,26 @@ pub fn run(
     )
 }
 
-fn launch(plan: &Plan, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
-    let fails = |error: &dyn Display| (Kind::Fault, error.to_string());
-    let device = device(mode, BUDGET);
+/// What a kernel works on.
+struct Memory {
+    /// Arrays in global memory and then the flags.
+    buffers: Vec<Buffer>,
+    collected: Buffer,
+    results: Buffer<u32>,
+}
+
+fn fails(error: &dyn Display) -> (Kind, String) {
+    (Kind::Fault, error.to_string())
+}
+
+/// Runs a kernel on a device to its end or fault, as if nothing were expected of it.
+pub(in crate::simt) fn run_on(device: &Device, plan: &Plan, code: &Code) -> Found<Report> {
+    let (report, _) = launched(device, plan, code, Mode::Functional)?;
+    Ok(report)
+}
+
+/// Launches a kernel.
+fn launched(device: &Device, plan: &Plan, code: &Code, mode: Mode) -> Found<(Report, Memory)> {
     let module = device.load(code).map_err(|e| fails(&e))?;
     let entry = module.kernel(NAME).map_err(|e| fails(&e))?;
     let upload = |bytes: &[u8]| device.upload(bytes).map_err(|e| fails(&e));
@@ -86,7 +104,7 @@ fn launch(plan: &Plan, expected: &Expected, code: &Code, mode: Mode) -> Found<()
         let flag = &plan.start.to_le_bytes()[..plan.flag_bytes as usize];
         buffers.push(upload(&flag.repeat(plan.flags() as usize))?);
     }
-    let (layout, _, end) = plan.shared_layout();
+    let (_, _, end) = plan.shared_layout();
     let collected = upload(&vec![0; (end * plan.grid).max(1) as usize])?;
     let results = vec![0u32; plan.all_threads() as usize * VARS];
     let results = device.upload(&results).map_err(|e| fails(&e))?;
@@ -100,7 +118,23 @@ fn launch(plan: &Plan, expected: &Expected, code: &Code, mode: Mode) -> Found<()
         launch = launch.arg(number);
     }
     let report = report(launch.arg(plan.seed as u32), mode).map_err(|e| fails(&e))?;
+    let memory = Memory {
+        buffers,
+        collected,
+        results,
+    };
+    Ok((report, memory))
+}
+
+fn launch(plan: &Plan, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
+    let (report, memory) = launched(&device(mode, BUDGET), plan, code, mode)?;
+    let Memory {
+        buffers,
+        collected,
+        results,
+    } = memory;
     judge(&report, true)?;
+    let (layout, _, end) = plan.shared_layout();
     let vars = results.read::<u32>().map_err(|e| fails(&e))?;
     for (thread, (wanted, found)) in expected
         .vars

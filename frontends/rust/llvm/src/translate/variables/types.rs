@@ -99,7 +99,9 @@ impl Table {
                     }
                     _ => None,
                 });
-                TypeKind::Enumeration(values.collect())
+                let base = ty.base.and_then(|of| debug_type(program, module, of));
+                let has_sign = base.is_some_and(|of| of.encoding.starts_with("DW_ATE_signed"));
+                TypeKind::Enumeration(values.collect(), has_sign)
             }
             _ => TypeKind::Opaque,
         }
