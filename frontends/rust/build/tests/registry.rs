@@ -173,7 +173,7 @@ fn unmodified_crates_compute_what_they_do_on_the_host() {
             &inputs[..if count < 10_000 { count / 4 } else { count }],
         ),
     ] {
-        let device = Device::simulator(config.clone());
+        let device = Device::simulator(config);
         let module = compiled.load(&device).expect("room");
         for name in &names {
             if let Err(what) = wrong(&device, &module, name, inputs, &expected[*name]) {

@@ -171,11 +171,11 @@ fn variables_of_a_kernel_and_of_a_test_are_shown() {
         assert!(told.contains(expected), "{expected:?} in\n{told}");
     }
     let told = debug(
-        "break saxpy\ncontinue\nprint y[3]\nprint y.len\n",
+        "break saxpy\ncontinue\nprint y[3]\nprint y.extents.x\n",
         &["saxpy", "2", "8:ramp", "8:1"],
     );
     assert!(
-        told.contains("\ny[3]: f32 = 1.0\n") && told.contains("\ny.len: usize = 8\n"),
+        told.contains("\ny[3]: f32 = 1.0\n") && told.contains("\ny.extents.x: u32 = 8\n"),
         "{told}"
     );
     let told = debug(
