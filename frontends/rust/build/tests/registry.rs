@@ -104,7 +104,7 @@ fn wrong(
         .map(ToString::to_string)
         .filter(|finding| {
             !(COPIES_UNWRITTEN.contains(&name)
-                && finding.contains("is read before anything was written"))
+                && finding.contains("read before anything was written"))
         });
     if let Some(finding) = findings.next() {
         return Err(finding);
