@@ -284,7 +284,8 @@ impl From<DeviceError> for Error {
     }
 }
 
-/// The place is that of the fault, which knows the calls that were inlined; another thread may have written the message.
+/// The place is that of the fault, which knows the calls that were inlined; another thread may have written the
+/// message.
 fn panicked(what: &str, message: Option<&Message>, heap: Option<Heap>, fault: &Fault) -> String {
     let place = &fault.place;
     let (mut block, mut thread) = (place.block, place.thread);

@@ -220,8 +220,8 @@ impl Launch<'_> {
         self
     }
 
-    /// Bytes that its threads can allocate together, if its kernels allocate and bring no allocator of their own: 16 MiB
-    /// unless said otherwise. They are freed with the launch.
+    /// Bytes that its threads can allocate together, if its kernels allocate and bring no allocator of their own:
+    /// 16 MiB unless said otherwise. They are freed with the launch.
     pub fn heap(mut self, bytes: u64) -> Self {
         self.heap = bytes;
         self

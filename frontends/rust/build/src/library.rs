@@ -3,19 +3,20 @@
 //! A crate's LLVM IR has what is generic or inline of `core` and `alloc`; all else is a declaration. The bodies are in
 //! rustc's own distribution, as LLVM's bitcode beside the machine code of the standard library, so that programs can be
 //! optimised as a whole (`-C lto`). So a library that uses all of it, linked by rustc that way, is all bodies as one
-//! module of LLVM IR: real ones, compiled from the real sources, of the version that the crates were compiled with. LLVM
-//! runs no passes over it, for the distribution's have run.
+//! module of LLVM IR: real ones, compiled from the real sources, of the version that the crates were compiled with.
+//! LLVM runs no passes over it, for the distribution's have run.
 //!
 //! What the library adds is `library/lib.rs`: the message of a panic, and a heap.
 //!
-//! A crate that links `std` may name instances of generic functions that `std` or what it depends on has made. They come
-//! from a second library, the same of all of `std`, which is looked at only if a symbol is still missing. What calls the
-//! host's system has no body there either.
+//! A crate that links `std` may name instances of generic functions that `std` or what it depends on has made. They
+//! come from a second library, the same of all of `std`, which is looked at only if a symbol is still missing. What
+//! calls the host's system has no body there either.
 
+use crate::cache::Cache;
 use crate::environment;
 use crate::error::Error;
 use crate::toolchain::{self, Toolchain};
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use thisgpu_llvm::{Module, Panics, Program};
@@ -93,11 +94,7 @@ impl Libraries<'_> {
         let folder = self
             .target
             .join(format!("library-{:016x}", hasher.finish()));
-        fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-        let lock = folder.join("lock");
-        let file = File::create(&lock).map_err(Error::file(&lock))?;
-        // Where files cannot be locked, two make the same.
-        let _ = file.lock();
+        let _lock = Cache::new(&folder).lock()?;
         let text = folder.join(format!("{}.ll", source.0));
         if !text.exists() {
             if source == CORE {

@@ -10,12 +10,7 @@ use thisgpu_build::{Compiled, Device, Error, Grid, Kernels, Module, OptLevel, Si
 static TOUR: LazyLock<Compiled> = LazyLock::new(|| common::compiled("tour"));
 
 fn checking() -> (Device, Module) {
-    let device = Device::simulator(SimConfig {
-        check: true,
-        ..SimConfig::default()
-    });
-    let module = TOUR.load(&device).expect("room");
-    (device, module)
+    common::checking(&TOUR)
 }
 
 #[test]

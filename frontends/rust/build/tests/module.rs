@@ -3,29 +3,11 @@
 #[allow(dead_code, reason = "each test takes a part")]
 mod common;
 
-use std::sync::LazyLock;
-use thisgpu_build::{Compiled, Device, Error, Grid, Launch, Module, SimConfig};
-
-static THREADS: LazyLock<Compiled> = LazyLock::new(|| common::compiled("threads"));
+use common::{THREADS, ran};
+use thisgpu_build::{Device, Error, Grid, Module};
 
 fn checking() -> (Device, Module) {
-    let device = Device::simulator(SimConfig {
-        check: true,
-        ..SimConfig::default()
-    });
-    let module = THREADS.load(&device).expect("room");
-    (device, module)
-}
-
-/// Launches a kernel without findings.
-fn ran(module: &Module, name: &str, grid: Grid, arguments: impl FnOnce(Launch) -> Launch) {
-    let kernel = module
-        .kernel(name)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let report = arguments(kernel.launch(grid)).run();
-    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    assert!(findings.is_empty(), "{name}: {findings:#?}");
+    common::checking(&THREADS)
 }
 
 const ONE_BLOCK: Grid = Grid {

@@ -3,38 +3,16 @@
 #[allow(dead_code, reason = "each test takes a part")]
 mod common;
 
+use common::{THREADS, ran};
 use cranelift_thisgpu::Object;
-use std::sync::LazyLock;
-use thisgpu_build::{Argument, Buffer, Compiled, Device, Grid, Launch, Module, Report, SimConfig};
-
-static THREADS: LazyLock<Compiled> = LazyLock::new(|| common::compiled("threads"));
+use thisgpu_build::{Argument, Buffer, Device, Grid, Launch, Module};
 
 fn checking() -> (Device, Module) {
-    let device = Device::simulator(SimConfig {
-        check: true,
-        ..SimConfig::default()
-    });
-    let module = THREADS.load(&device).expect("room");
-    (device, module)
+    common::checking(&THREADS)
 }
 
 fn grid(blocks: [u32; 3], threads: [u32; 3]) -> Grid {
     Grid::new(blocks, threads)
-}
-
-/// Launches a kernel without findings.
-fn ran(
-    module: &Module,
-    name: &str,
-    grid: Grid,
-    arguments: impl FnOnce(Launch) -> Launch,
-) -> Report {
-    let kernel = module.kernel(name).expect("there");
-    let report = arguments(kernel.launch(grid)).run();
-    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    assert!(findings.is_empty(), "{name}: {findings:#?}");
-    report
 }
 
 /// Why a launch is refused.

@@ -4,29 +4,12 @@
 mod common;
 
 use bytemuck::{Pod, Zeroable};
-use common::Random;
+use common::{Random, THREADS, ran};
 use half::f16;
-use std::sync::LazyLock;
-use thisgpu_build::{Compiled, Device, Grid, Launch, Module, SimConfig};
-
-static THREADS: LazyLock<Compiled> = LazyLock::new(|| common::compiled("threads"));
+use thisgpu_build::{Device, Grid, Module};
 
 fn checking() -> (Device, Module) {
-    let device = Device::simulator(SimConfig {
-        check: true,
-        ..SimConfig::default()
-    });
-    let module = THREADS.load(&device).expect("room");
-    (device, module)
-}
-
-/// Launches a kernel without findings.
-fn ran(module: &Module, name: &str, grid: Grid, arguments: impl FnOnce(Launch) -> Launch) {
-    let kernel = module.kernel(name).expect("there");
-    let report = arguments(kernel.launch(grid)).run();
-    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    assert!(findings.is_empty(), "{name}: {findings:#?}");
+    common::checking(&THREADS)
 }
 
 #[repr(C)]

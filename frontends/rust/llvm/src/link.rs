@@ -128,21 +128,17 @@ impl Program {
         let mut undefined = Vec::new();
         for (number, module) in self.modules.iter().enumerate() {
             let declared = module.items.iter().filter(|(name, item)| {
-                let (returns, of_std) = match **item {
-                    Item::Function(index) => {
-                        let function = &module.functions[index];
-                        let spoken = function.spoken();
-                        let of_std = ["std::", "<std::"]
-                            .iter()
-                            .any(|begin| spoken.starts_with(begin));
-                        (!function.attributes.no_return, of_std)
-                    }
-                    _ => (true, false),
+                let wanted = |function: &Function| {
+                    let says = panics == Panics::Message;
+                    (says || !function.attributes.no_return) && !function.is_of_std()
+                };
+                let is_wanted = match **item {
+                    Item::Function(index) => wanted(&module.functions[index]),
+                    _ => true,
                 };
                 MANGLED.iter().any(|begin| name.starts_with(begin))
                     && !module.linkage(**item).1
-                    && (returns || panics == Panics::Message)
-                    && !of_std
+                    && is_wanted
                     && !name.ends_with(ALLOCATION_MARKER)
                     && self.resolve(number, name).is_none()
             });

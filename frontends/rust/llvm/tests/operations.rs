@@ -383,7 +383,7 @@ fn what_is_refused_names_the_line_and_says_why() {
         ("call void @missing(), !dbg !3", "`a::missing` has no body"),
         (
             "%a = call ptr @__rust_alloc(i64 8, i64 8), !dbg !3",
-            "no heap",
+            "the program has no heap",
         ),
         ("%a = call i32 @__thisgpu_tid_w(), !dbg !3", "no intrinsic"),
         ("%a = call i64 @__thisgpu_tid_x(), !dbg !3", "other types"),
@@ -491,11 +491,14 @@ fn products_of_256_bits_are_whole() {
     }
 }
 
+/// Declarations, a body, and what it gives.
+type Case = (&'static str, &'static str, fn(u64) -> u64);
+
 /// Assembly that crates have for x86-64, and its intrinsics.
 #[test]
 fn what_is_written_for_the_hosts_processor_has_its_meaning() {
     let flags = "~{dirflag},~{fpsr},~{flags}";
-    let cases: &[(&str, &str, fn(u64) -> u64)] = &[
+    let cases: &[Case] = &[
         (
             "",
             "%f = uitofp i64 %x to double\n%s = call double asm inteldialect \"sqrtsd ${0:x}, ${0:x}\", \

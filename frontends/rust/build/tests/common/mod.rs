@@ -1,7 +1,8 @@
 //! What the tests of whole crates share.
 
 use std::path::{Path, PathBuf};
-use thisgpu_build::{Compiled, Kernels};
+use std::sync::LazyLock;
+use thisgpu_build::{Compiled, Device, Grid, Kernels, Launch, Module, Report, SimConfig};
 
 /// The folder of the examples.
 pub fn examples() -> PathBuf {
@@ -26,6 +27,36 @@ pub fn compiled(name: &str) -> Compiled {
     example(name)
         .compile()
         .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The crate of what threads share out and do together.
+pub static THREADS: LazyLock<Compiled> = LazyLock::new(|| compiled("threads"));
+
+/// A device that checks, with a crate on it.
+pub fn checking(compiled: &Compiled) -> (Device, Module) {
+    let device = Device::simulator(SimConfig {
+        check: true,
+        ..SimConfig::default()
+    });
+    let module = compiled.load(&device).expect("room");
+    (device, module)
+}
+
+/// Launches a kernel without findings.
+pub fn ran(
+    module: &Module,
+    name: &str,
+    grid: Grid,
+    arguments: impl FnOnce(Launch) -> Launch,
+) -> Report {
+    let kernel = module
+        .kernel(name)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let report = arguments(kernel.launch(grid)).run();
+    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "{name}: {findings:#?}");
+    report
 }
 
 /// Numbers that look random (SplitMix64).

@@ -1,5 +1,5 @@
-//! Crates from the registry, unmodified, in kernels: sixty of the most used ones that do without `std`, by what they are
-//! for; what `core` and `alloc` have themselves; and a small interpreter.
+//! Crates from the registry, unmodified, in kernels: sixty, by what they are for; what `core` and `alloc` have
+//! themselves; and a small interpreter.
 //!
 //! Each function takes a number and gives one: what it does in between is a crate's business. The host calls the same
 //! functions, so that both can be compared.

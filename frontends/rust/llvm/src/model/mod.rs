@@ -448,6 +448,14 @@ impl Function {
         self.blocks.is_empty()
     }
 
+    /// Whether it is one of `std` itself, which wants a host.
+    pub(crate) fn is_of_std(&self) -> bool {
+        let spoken = self.spoken();
+        ["std::", "<std::"]
+            .iter()
+            .any(|begin| spoken.starts_with(begin))
+    }
+
     /// The name for messages: the Rust path, or the symbol.
     pub fn spoken(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)

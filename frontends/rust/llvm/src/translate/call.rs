@@ -6,7 +6,7 @@ use super::shape::{self, Scalar};
 use crate::device::{ALLOCATION_MARKER, INTRINSIC, OPERATION};
 use crate::error::Problem;
 use crate::link::Symbol;
-use crate::model::{Call, Callee, Operand, Type};
+use crate::model::{Call, Callee, Function, Operand, Type};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use cranelift_thisgpu::compile::library;
 use cranelift_thisgpu::intrinsics;
@@ -77,19 +77,19 @@ impl<'p> Body<'_, 'p, '_> {
             || name.contains("__rust_dealloc")
         {
             return Problem::NoBody(format!(
-                "`{spoken}` allocates memory: there is no heap on the device; use arrays, or define a global allocator \
-                 over a buffer"
+                "`{spoken}` allocates memory, and the program has no heap: link the library of thisgpu-build, which \
+                 has one, use arrays, or define a global allocator over a buffer"
             ));
         }
-        if spoken.starts_with("std::") || spoken.starts_with("<std::") {
+        if declaration.is_some_and(Function::is_of_std) {
             return Problem::NoBody(format!(
                 "`{spoken}` is of `std`, which the device has not: make the crate `#![no_std]` and take what `core` \
                  and thisgpu-gpu have"
             ));
         }
         Problem::NoBody(format!(
-            "`{spoken}` has no body in the program: functions of `core` and `alloc` that are neither generic nor \
-             `#[inline]` have none; write it without this function, or add the crate that defines it"
+            "`{spoken}` has no body in the program: it is the host's, or of a crate whose LLVM IR was not given; write \
+             it without this function, or add what defines it"
         ))
     }
 

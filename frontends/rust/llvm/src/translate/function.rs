@@ -295,8 +295,12 @@ impl<'p> Body<'_, 'p, '_> {
         let program = self.translator.program;
         let of_core = name.contains(PANICKING);
         let defined = program.resolve(self.module, name);
-        let of_library = |(symbol, _): &(Symbol, i64)| matches!(symbol, Symbol::Function(module, _) if program.is_library(*module));
-        let of_panics = defined.filter(|of| of_core || of_library(of));
+        let of_library = |symbol: &Symbol| match symbol {
+            Symbol::Function(module, _) => program.is_library(*module),
+            Symbol::Variable(..) => false,
+        };
+        let of_panics = defined.map(|(symbol, _)| symbol);
+        let of_panics = of_panics.filter(|symbol| of_core || of_library(symbol));
         if defined.is_some() && of_panics.is_none() || name.starts_with("llvm.") {
             return None;
         }
@@ -310,7 +314,7 @@ impl<'p> Body<'_, 'p, '_> {
         no_return.then_some(Panic {
             call,
             function,
-            writer: of_panics.map(|(symbol, _)| symbol).filter(|_| says),
+            writer: of_panics.filter(|_| says),
         })
     }
 

@@ -116,17 +116,13 @@ impl Body<'_, '_, '_> {
                 Some(smallvec![rest, quotient])
             }
             // cmov: one of two values.
-            ("test $1, $1\ncmovnz $0, $3", [_], [condition, otherwise, then]) => {
-                let zero = self.integer(self.type_of(*condition), 0);
-                let set = self.builder.ins().icmp(IntCC::NotEqual, *condition, zero);
-                Some(smallvec![self.builder.ins().select(set, *then, *otherwise)])
-            }
-            ("test $1, $1\ncmovz $0, $3", [_], [condition, otherwise, then]) => {
-                let zero = self.integer(self.type_of(*condition), 0);
-                let clear = self.builder.ins().icmp(IntCC::Equal, *condition, zero);
-                Some(smallvec![
-                    self.builder.ins().select(clear, *then, *otherwise)
-                ])
+            (
+                "test $1, $1\ncmovnz $0, $3" | "test $1, $1\ncmovz $0, $3",
+                [_],
+                [tested, otherwise, then],
+            ) => {
+                let chosen = self.moved_if(template, *tested, *then, *otherwise);
+                Some(smallvec![chosen])
             }
             // cmov: whether two values are the same, and what that means.
             (
@@ -135,17 +131,28 @@ impl Body<'_, '_, '_> {
                 [left, right, otherwise, then],
             ) => {
                 let difference = self.builder.ins().bxor(*left, *right);
-                let zero = self.integer(self.type_of(difference), 0);
-                let condition = match template.contains("cmovnz") {
-                    true => IntCC::NotEqual,
-                    false => IntCC::Equal,
-                };
-                let taken = self.builder.ins().icmp(condition, difference, zero);
-                let chosen = self.builder.ins().select(taken, *then, *otherwise);
+                let chosen = self.moved_if(template, difference, *then, *otherwise);
                 Some(smallvec![difference, chosen])
             }
             _ => None,
         }
+    }
+
+    /// What a `cmovnz` or `cmovz` behind an instruction that gave `tested` leaves.
+    fn moved_if(
+        &mut self,
+        template: &str,
+        tested: ir::Value,
+        then: ir::Value,
+        otherwise: ir::Value,
+    ) -> ir::Value {
+        let zero = self.integer(self.type_of(tested), 0);
+        let condition = match template.contains("cmovnz") {
+            true => IntCC::NotEqual,
+            false => IntCC::Equal,
+        };
+        let taken = self.builder.ins().icmp(condition, tested, zero);
+        self.builder.ins().select(taken, then, otherwise)
     }
 
     /// An intrinsic of an instruction of x86-64, by its name behind `x86.`; none if it is not known.
