@@ -5,8 +5,8 @@
 //! `precise-output` the expected lines stand in comments after each function and can be rewritten ([`expectation`]).
 //! [`file`](mod@file) reads the header and puts the outcome into a [`report`]. [`operations`] says what there is to
 //! test. Files made for other targets can be forced onto this one ([`applicability`]). The kernels of
-//! `filetests/kernels` have launches and references besides ([`kernels`]). [`stepping`] is a device that makes every launch
-//! in the debugger too.
+//! `filetests/kernels` have launches and references besides ([`kernels`]). [`stepping`] is a device that makes every
+//! launch in the debugger too.
 
 pub mod applicability;
 pub mod checks;

@@ -9,8 +9,8 @@
 //! keeps some of those, and what memory held before it was written.
 //!
 //! [`state`] is where a launch is, [`live`] lets it go on and looks what [`stop`]s it, [`session`] is what a debugger
-//! has: it goes on and back ([`travel`]) and is looked into ([`look`], [`stack`]), which gives a [`view`]. Registers and values of
-//! the source are read by [`operand`], its variables by [`data`].
+//! has: it goes on and back ([`travel`]) and is looked into ([`look`], [`stack`]), which gives a [`view`]. Registers
+//! and values of the source are read by [`operand`], its variables by [`data`].
 
 mod data;
 mod history;

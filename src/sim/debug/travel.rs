@@ -35,8 +35,8 @@ impl Session {
         self.step_line(thread, None)
     }
 
-    /// Goes on until a thread is at another line of a function that it is in, or has left it, or something stops it; over
-    /// calls, those that were inlined among them.
+    /// Goes on until a thread is at another line of a function that it is in, or has left it, or something stops it;
+    /// over calls, those that were inlined among them.
     pub fn step_over(&mut self, thread: Thread, frame: FrameId) -> Stop {
         self.step_line(thread, Some(frame))
     }
@@ -79,8 +79,8 @@ impl Session {
         })
     }
 
-    /// The line that a thread is at so many calls further out, with the calls that were inlined around it, and the calls
-    /// that it is in there.
+    /// The line that a thread is at so many calls further out, with the calls that were inlined around it, and the
+    /// calls that it is in there.
     fn places_and_depth(&self, thread: Thread, call: u32) -> (Vec<Location>, usize) {
         let found = self.looking(thread, call, |look, lane| {
             let depth = look.warp.calls.depth(lane).saturating_sub(call as usize);

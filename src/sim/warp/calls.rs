@@ -2,8 +2,8 @@
 //!
 //! Code keeps its return addresses where it likes, so nothing in registers or memory says reliably where calls came
 //! from. The simulator notes the place of each call that a thread makes, and forgets it with the next return. Jumps to
-//! other functions are no calls. A debugger also wants to know what a caller had in the registers that it finds again when
-//! the call returns.
+//! other functions are no calls. A debugger also wants to know what a caller had in the registers that it finds again
+//! when the call returns.
 
 use crate::abi::{CALLEE_SAVED, STACK_POINTER};
 use crate::launch::{Frame, Image};

@@ -1,5 +1,5 @@
-//! Mistakes of rules and passes, planted: the code of a function that makes the mistake is held against the function that
-//! does not. Every one is refuted, by arguments for which the simulator gives what the proof says that it gives.
+//! Mistakes of rules and passes, planted: the code of a function that makes the mistake is held against the function
+//! that does not. Every one is refuted, by arguments for which the simulator gives what the proof says that it gives.
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! What all threads of a block do together, whatever their number and dimensions.
 //!
-//! All threads of the block must come to the same call, which has barriers in it. Values have up to 16 words of 32 bits;
-//! each is passed on through 33 words of shared memory, which calls share.
+//! All threads of the block must come to the same call, which has barriers in it. Values have up to 16 words of 32
+//! bits; each is passed on through 33 words of shared memory, which calls share.
 
 use crate::element::Element;
 use crate::shared::Shared;

@@ -4,8 +4,9 @@
 //! A seed gives a [`kernel`] ([`mod@generate`]), written as CLIF ([`emit`]) with statements in which threads wait for
 //! each other (`waiting`). The reference is an executor of the generator's own graph ([`execute`]) with meeting points
 //! by their definition ([`meeting`]). [`check`] compiles the kernel in some settings and runs it on the simulator, in
-//! both speeds and in warps of one lane; [`reduce`] makes kernels smaller that fail; [`campaign`] is many seeds. [`stepped`] asks whether a debugger changes anything. Other
-//! kernels, of ordered events and of loops over exact allocations, are in [`events`]; a [`case`] is a kernel of either.
+//! both speeds and in warps of one lane; [`reduce`] makes kernels smaller that fail; [`campaign`] is many seeds.
+//! [`stepped`] asks whether a debugger changes anything. Other kernels, of ordered events and of loops over exact
+//! allocations, are in [`events`]; a [`case`] is a kernel of either.
 
 pub mod campaign;
 pub mod case;

@@ -167,7 +167,9 @@ functions! {
             sum: U32,
         }
         let bytes = Bytes::of(seed);
-        let Ok((header, rest)) = Header::ref_from_prefix(bytes.as_slice()) else { return bytes.as_slice().len() as u64 };
+        let Ok((header, rest)) = Header::ref_from_prefix(bytes.as_slice()) else {
+            return bytes.as_slice().len() as u64;
+        };
         let sum = u64::from(header.sum.get()) ^ u64::from(header.length.get()) << 32 ^ u64::from(header.kind) << 50;
         sum ^ fold(rest) ^ fold(header.as_bytes())
     }

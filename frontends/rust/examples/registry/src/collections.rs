@@ -153,7 +153,8 @@ functions! {
         use itertools::Itertools;
         let values: Vec<u32> = (0..14).map(|index| (seed >> (3 * index)) as u32 % 16).collect();
         let text = values.iter().join("-");
-        let groups = values.iter().chunk_by(|value| **value > 7).into_iter().map(|(_, group)| group.count()).collect_vec();
+        let chunks = values.iter().chunk_by(|value| **value > 7);
+        let groups = chunks.into_iter().map(|(_, group)| group.count()).collect_vec();
         let pairs = values.iter().sorted().dedup().array_combinations::<2>();
         let sum = pairs.fold(0u64, |sum, [a, b]| sum.wrapping_mul(3) ^ u64::from(a * 16 + b));
         let most = values.iter().minmax().into_option().map_or(0, |(least, most)| u64::from(least * 100 + most));

@@ -66,11 +66,13 @@ functions! {
     fn core_text(seed: u64) -> u64 {
         let mut text = String::new();
         for index in 0..12 {
-            let _ = write!(text, "{}{} ,", seed.rotate_left(5 * index) % 9, ["é", "", "ab", "\t"][(seed >> index) as usize % 4]);
+            let piece = ["é", "", "ab", "\t"][(seed >> index) as usize % 4];
+            let _ = write!(text, "{}{piece} ,", seed.rotate_left(5 * index) % 9);
         }
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let sum = words.fold(3u64, |sum, word| sum.wrapping_mul(31) ^ fold(word.as_bytes()));
-        let found = text.find("ab").map_or(99, |place| place as u64) ^ text.rfind('é').map_or(98, |place| place as u64) << 8;
+        let first = text.find("ab").map_or(99, |place| place as u64);
+        let found = first ^ text.rfind('é').map_or(98, |place| place as u64) << 8;
         let ends = u64::from(text.trim_end_matches([',', ' ']).ends_with('b')) << 20;
         let lines = text.replace("ab", "\r\n").lines().count() as u64;
         sum ^ found ^ ends ^ lines << 30 ^ text.split_whitespace().rev().count() as u64
@@ -112,7 +114,8 @@ functions! {
         let shape = Shape::Many(alloc::vec![Shape::Point, circle.clone()], Some(Box::new(circle)));
         let plain = format!("{shape:?}|{seed:#018x}|{:+}|{:^9}|{:>5}|{:<3}|", seed as i8, "mid", 'x', true);
         let pretty = format!("{shape:#?} {:?} {:b} {:o}", (seed as u8, "t"), seed as u8, seed as u16);
-        let error = format!("{:?} {}", "12x".parse::<u8>(), "".parse::<i32>().map_or_else(|e| e.to_string(), |_| String::new()));
+        let empty = "".parse::<i32>().map_or_else(|error| error.to_string(), |_| String::new());
+        let error = format!("{:?} {empty}", "12x".parse::<u8>());
         fold(plain.as_bytes()) ^ fold(pretty.as_bytes()) ^ fold(error.as_bytes())
     }
 
@@ -126,7 +129,9 @@ functions! {
         let mut queue: VecDeque<u64> = numbers.collect();
         queue.rotate_left((seed % 9) as usize);
         queue.make_contiguous().sort();
-        let sum = map.range(2..6).fold(set.len() as u64, |sum, (key, all)| sum.wrapping_mul(31) ^ key ^ all.iter().sum::<u64>());
+        let sum = map.range(2..6).fold(set.len() as u64, |sum, (key, all)| {
+            sum.wrapping_mul(31) ^ key ^ all.iter().sum::<u64>()
+        });
         let top = core::iter::from_fn(|| heap.pop()).take(5).fold(0, |sum, x| sum * 65 + x);
         sum ^ top ^ queue.iter().fold(0u64, |sum, x| sum.wrapping_mul(3) ^ x)
     }
