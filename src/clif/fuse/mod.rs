@@ -22,6 +22,7 @@ mod limits;
 mod logic;
 mod operations;
 mod word;
+mod zeros;
 
 use super::contents::Contents;
 use super::merge;
@@ -44,6 +45,7 @@ use logic::Logic;
 use smallvec::SmallVec;
 use std::ops::Deref;
 use word::Byte;
+use zeros::Zeros;
 
 /// Operations one of which is in every tree of the first round.
 const INNER: [Opcode; 14] = [
@@ -201,6 +203,7 @@ fn plan(
         flow,
     };
     let mut fuser = Fuser {
+        zeros: Zeros::of(&definitions, flow),
         definitions,
         kernel,
         current: None,
@@ -251,6 +254,7 @@ impl Fusion {
 /// A function, and where in it trees are looked for.
 struct Fuser<'a> {
     definitions: Definitions<'a>,
+    zeros: Zeros,
     kernel: bool,
     /// The block of the root.
     current: Option<Block>,

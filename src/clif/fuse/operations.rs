@@ -230,6 +230,10 @@ impl Walk<'_> {
         if !self.may_have_zeros(x) || !self.may_have_zeros(y) {
             return None;
         }
+        // Two equal bytes are one for a disjunction; every other sum has a zero for each byte.
+        if opcode != Opcode::Bor && !self.fuser.zeros.may_complement([x, y], op.size) {
+            return None;
+        }
         let (a, b) = (self.below(op, x), self.below(op, y));
         let mut bytes = [Byte::Any; BYTES];
         for (i, byte) in bytes.iter_mut().enumerate().take(op.size) {
