@@ -27,7 +27,7 @@ pub use crate::remarks::Remark;
 pub use crate::report::model::FunctionCycles;
 pub use crate::warning::Warning;
 #[cfg(feature = "cache")]
-pub use cache::{Cache, CacheKey};
+pub use cache::{Cache, CacheKey, CacheStore};
 pub use code::{Code, KernelRef};
 pub use resources::KernelResources;
 pub use time_trace::{PassSlice, TimeTrace};
