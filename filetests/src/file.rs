@@ -14,6 +14,7 @@ use cranelift_thisgpu::unstable::clif::source::HeaderLine;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Name in `target` lines.
 pub const TARGET: &str = "thisgpu";
@@ -76,6 +77,7 @@ pub fn test_file(path: &Path, options: &TestOptions) -> FileReport {
     } else {
         path.display().to_string()
     };
+    let start = Instant::now();
     let mut report = FileReport::new(&name);
     match read(path, &name) {
         Ok(text) => {
@@ -104,6 +106,7 @@ pub fn test_file(path: &Path, options: &TestOptions) -> FileReport {
         }
         Err(error) => report.errors.push(error),
     }
+    report.micros = start.elapsed().as_micros() as u64;
     report
 }
 

@@ -6,7 +6,7 @@
 //! [`file`](mod@file) reads the header and puts the outcome into a [`report`]. [`operations`] says what there is to
 //! test. Files made for other targets can be forced onto this one ([`applicability`]). The kernels of
 //! `filetests/kernels` have launches and references besides ([`kernels`]). [`stepping`] is a device that makes every
-//! launch in the debugger too.
+//! launch in the debugger too. [`shard`] divides the work between machines.
 
 pub mod applicability;
 pub mod checks;
@@ -21,6 +21,7 @@ pub mod panics;
 pub mod program;
 pub mod reduce;
 pub mod report;
+pub mod shard;
 pub mod stepping;
 pub mod trampoline;
 

@@ -2,7 +2,7 @@
 
 use cranelift_thisgpu::compile::Timings;
 use cranelift_thisgpu::unstable::clif::source::RunLine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 pub const NO_RUN_LINES: &str = "no run lines";
 
 /// The outcome of a file. Counts are those of run lines; other checks show up in `errors` only.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileReport {
     /// Name as it was given.
     pub file: String,
@@ -25,11 +25,12 @@ pub struct FileReport {
     /// What failed, one text each.
     pub errors: Vec<String>,
     /// What print lines print.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prints: Vec<String>,
     /// Checks that are no run lines and passed.
-    #[serde(skip)]
     pub checks: usize,
+    /// Microseconds that the file took, compilation and simulation together.
+    pub micros: u64,
     /// The lines that passed, as `LINE: COMMAND`.
     #[serde(skip)]
     pub ran: Vec<String>,
@@ -103,7 +104,7 @@ impl FileReport {
 }
 
 /// Counts over all files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Numbers of files.
     pub files: Counts,
@@ -114,7 +115,7 @@ pub struct Totals {
 }
 
 /// How many passed, failed, were skipped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Passed.
     pub passed: usize,

@@ -5,7 +5,9 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use cranelift_codegen::ir::Function;
 use cranelift_thisgpu::compile::SourceFile;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use thisgpu_filetests::shard::Shard;
 
 /// A kind of generated functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -114,6 +116,26 @@ pub fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Source>> {
         }
     }
     Ok(sources)
+}
+
+/// The files of a part.
+pub fn part(sources: Vec<Source>, shard: Shard) -> Vec<Source> {
+    let files = sources.iter().enumerate();
+    let files = files.flat_map(|(source, of)| (0..of.files.len()).map(move |file| (source, file)));
+    let cost = |&(source, file): &(usize, usize)| {
+        let functions = sources[source].files[file].text.functions.iter();
+        functions.map(|function| size(&function.func) as u64).sum()
+    };
+    let taken: HashSet<(usize, usize)> = shard.items(files.collect(), cost).into_iter().collect();
+    let part = sources.into_iter().enumerate().map(|(number, source)| {
+        let files = source.files.into_iter().enumerate();
+        let files = files.filter(|(file, _)| taken.contains(&(number, *file)));
+        Source {
+            files: files.map(|(_, file)| file).collect(),
+            ..source
+        }
+    });
+    part.collect()
 }
 
 /// All CLIF files of a path, sorted.

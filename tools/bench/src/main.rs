@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use subject::Subject;
+use thisgpu_filetests::shard::Shard;
 
 /// Compares compile times, and what functions become.
 #[derive(Parser)]
@@ -89,6 +90,12 @@ struct Arguments {
     /// Print how many of the values that are alive a debugger can show instead of times.
     #[arg(long, conflicts_with_all = ["alone", "instructions", "quality", "size"])]
     locations: bool,
+    /// Take part I of N of the files, counted from 1, each with about as many CLIF instructions.
+    #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE)]
+    shard: Shard,
+    /// With --quality: what `--quality --json` wrote of all parts, instead of compiling.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "quality", conflicts_with = "shard")]
+    join: Vec<PathBuf>,
     /// Compare with the figures that `--quality --json` wrote.
     #[arg(long, value_name = "FILE", requires = "quality")]
     against: Option<PathBuf>,
@@ -223,7 +230,10 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
         seed: arguments.seed,
         count: arguments.count,
     };
-    let sources = corpus::read(&paths, &wanted)?;
+    if !arguments.join.is_empty() {
+        return show(arguments, &quality::Quality::join(&arguments.join)?);
+    }
+    let sources = corpus::part(corpus::read(&paths, &wanted)?, arguments.shard);
     if !arguments.threads.is_empty() {
         for (i, subject) in subjects.iter_mut().enumerate() {
             let variant = arguments.compare.get(i).map_or("", String::as_str);
@@ -250,13 +260,8 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     if arguments.quality {
-        let saved = arguments.against.as_deref().map(quality::Quality::read);
         let quality = quality::measure(&sources, &mut subjects, arguments.seed);
-        print!(
-            "{}",
-            quality.table(saved.transpose()?.as_ref(), arguments.worst)?
-        );
-        return save(arguments.json.as_deref(), &quality);
+        return show(arguments, &quality);
     }
     let (table, rows) = if arguments.instructions {
         let labels = subjects.iter().map(|s| s.label.clone()).collect();
@@ -279,6 +284,14 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
         subjects.iter_mut().for_each(passes);
     }
     save(arguments.json.as_deref(), &table.json(arguments.seed)?)
+}
+
+/// Prints what functions became, beside what they became before if that is wanted, and keeps it.
+fn show(arguments: &Arguments, quality: &quality::Quality) -> Result<()> {
+    let saved = arguments.against.as_deref().map(quality::Quality::read);
+    let saved = saved.transpose()?;
+    print!("{}", quality.table(saved.as_ref(), arguments.worst)?);
+    save(arguments.json.as_deref(), quality)
 }
 
 fn save(path: Option<&Path>, value: &impl Serialize) -> Result<()> {

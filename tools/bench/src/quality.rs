@@ -4,12 +4,12 @@
 use crate::corpus::{Class, Source, size};
 use crate::figures::Figures;
 use crate::subject::Subject;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use cranelift_thisgpu::compile::FunctionInput;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// All functions with their figures.
 #[derive(Serialize, Deserialize)]
@@ -28,6 +28,12 @@ struct Function {
     clif: usize,
     /// In each setting; none where it does not compile.
     figures: Vec<Option<Figures>>,
+}
+
+impl Function {
+    fn key(&self) -> (&str, &str) {
+        (&self.source, &self.name)
+    }
 }
 
 /// Compiles everything.
@@ -79,6 +85,34 @@ impl Quality {
         let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{}: no table of --quality", path.display()))
+    }
+
+    /// The tables of all parts as one, by source and file.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is something else, when they are of other settings or seeds, and when a function
+    /// is in two.
+    pub fn join(paths: &[PathBuf]) -> Result<Self> {
+        let mut tables = paths.iter().map(|path| Self::read(path));
+        let mut all = tables.next().context("nothing to join")??;
+        for (table, path) in tables.zip(&paths[1..]) {
+            let table = table?;
+            let same = (table.seed, &table.subjects) == (all.seed, &all.subjects);
+            let name = path.display();
+            ensure!(
+                same,
+                "{name} has other settings or another seed than {}",
+                paths[0].display()
+            );
+            let keys: HashSet<_> = all.functions.iter().map(Function::key).collect();
+            if let Some(twice) = table.functions.iter().find(|f| keys.contains(&f.key())) {
+                bail!("{} of {} is in two tables", twice.name, twice.source);
+            }
+            all.functions.extend(table.functions);
+        }
+        // In the order of one run; functions of one file stay as they are.
+        all.functions.sort_by(|a, b| a.source.cmp(&b.source));
+        Ok(all)
     }
 
     fn baseline(&self, index: usize) -> Baseline<'_> {

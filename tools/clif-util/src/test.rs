@@ -1,4 +1,7 @@
-//! `clif-util test`: test files, their outcome, and totals.
+//! `clif-util test`: test files, their outcome, and totals; and the reports of runs that shared the work.
+
+mod junit;
+mod reports;
 
 use crate::options::{DebugOutput, Settings};
 use crate::{Outcome, input, messages, progress, run_lines};
@@ -6,12 +9,14 @@ use anyhow::Result;
 use clap::Args;
 use cranelift_thisgpu::compile::Timings;
 use rayon::prelude::*;
+use reports::{End, Times};
 use std::path::PathBuf;
 use std::sync::Arc;
 use thisgpu_filetests::expectation;
 use thisgpu_filetests::file::{Stepped, TARGET, TestOptions, test_file};
 use thisgpu_filetests::find_files;
 use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
+use thisgpu_filetests::shard::Shard;
 
 /// Options of `test`.
 #[derive(Args)]
@@ -20,6 +25,8 @@ use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
   clif-util test filetests/lower -v --set sched=serial
   clif-util test filetests --stepped 20             every launch in the debugger too
   cat f.clif | clif-util test -
+  clif-util test filetests --shard 2/4 --json > 2.json      the second of four machines
+  clif-util test --join 1.json 2.json 3.json 4.json --junit all.xml
 Exit status: 0 nothing failed, 1 something failed or a folder has no tests, 2 a wrong command line.")]
 pub struct Options {
     /// Test files, and folders with test files; `-` is standard input.
@@ -33,6 +40,18 @@ pub struct Options {
     /// One JSON object a file, then one with the totals.
     #[arg(long)]
     json: bool,
+    /// Write the outcome as JUnit XML too, which the pages of CI systems show.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Test part I of N of the files, counted from 1. The parts take about the same time if that of the files is known.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// What `--json` printed earlier: how long the files take. Every part needs the same; without it sizes decide.
+    #[arg(long, value_name = "REPORT", requires = "shard")]
+    times: Vec<PathBuf>,
+    /// The paths are what `--json` printed of all parts: report them as one run, and test nothing.
+    #[arg(long, conflicts_with_all = ["shard", "force_target", "settings", "stepped", "time_passes"])]
+    join: bool,
     /// Name every file, not only those that fail.
     #[arg(short, long)]
     verbose: bool,
@@ -51,8 +70,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Tests all files and prints what failed, then the totals.
+    /// Tests all files, or reads what was found of them, and prints what failed, then the totals.
     pub fn run(&self) -> Result<Outcome> {
+        if self.join {
+            let reports = reports::join(&self.paths)?;
+            return Ok(Outcome::of(&self.report(&reports, None)?));
+        }
         input::check_inputs(&self.paths)?;
         let mut files = Vec::new();
         let mut empty = Vec::new();
@@ -62,6 +85,10 @@ impl Options {
                 empty.push(run_lines::no_files(path));
             }
             files.extend(found);
+        }
+        if let Some(shard) = self.shard {
+            let costs = Times::read(&self.times)?.of(&files);
+            files = shard.items(files, |file| costs.get(file).copied().unwrap_or_default());
         }
         let options = TestOptions {
             force_target: self.force_target.is_some(),
@@ -87,8 +114,20 @@ impl Options {
                 files.par_iter().map(test).collect()
             },
         );
+        let totals = self.report(&reports, options.stepped.as_ref())?;
+        messages::print_errors(&empty);
+        let outcome = Outcome::of(&totals);
+        Ok(if empty.is_empty() {
+            outcome
+        } else {
+            Outcome::Failure
+        })
+    }
+
+    /// Prints what was found, and writes what is to be written of it; gives the totals.
+    fn report(&self, reports: &[FileReport], stepped: Option<&Stepped>) -> Result<Totals> {
         let mut totals = Totals::default();
-        for report in &reports {
+        for report in reports {
             totals.add(report);
             if self.json {
                 input::print_line(serde_json::to_string(report)?)?;
@@ -97,36 +136,37 @@ impl Options {
             }
         }
         if self.json {
-            input::print_line(serde_json::to_string(&totals)?)?;
+            let end = End {
+                totals: totals.clone(),
+                shard: self.shard.map(|shard| shard.to_string()),
+            };
+            input::print_line(serde_json::to_string(&end)?)?;
         } else {
             for (reason, count) in &totals.reasons {
                 input::print_line(format_args!("skipped {count}: {reason}"))?;
             }
             input::print_line(format_args!("run lines: {}", totals.lines))?;
             input::print_line(totals.files)?;
-            if let Some(Stepped { tally, seed, .. }) = &options.stepped {
+            if let Some(Stepped { tally, seed, .. }) = stepped {
                 input::print_line(format_args!("seed {seed}: {tally}"))?;
             }
         }
         if self.time_passes {
             let mut times = Timings::default();
-            for report in &reports {
+            for report in reports {
                 report.timings.iter().for_each(|more| times.add(more));
             }
             messages::report(times)?;
         }
-        messages::print_errors(&empty);
-        let outcome = Outcome::of(&totals);
-        if outcome == Outcome::Failure {
-            let (failed, all) = (totals.files.failed, reports.len());
+        if let Some(path) = &self.junit {
+            junit::write(path, reports)?;
+        }
+        let (failed, all) = (totals.files.failed, reports.len());
+        if failed > 0 {
             let all = messages::counted(all as u64, "file");
             messages::print_errors(&[format!("{failed} of {all} failed")]);
         }
-        Ok(if empty.is_empty() {
-            outcome
-        } else {
-            Outcome::Failure
-        })
+        Ok(totals)
     }
 
     fn print(&self, report: &FileReport) -> Result<()> {
