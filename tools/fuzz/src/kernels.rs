@@ -1,5 +1,6 @@
 //! `fuzz --simt N --seed S`: random kernels of many threads.
 
+use crate::summary::Summary;
 use crate::{Arguments, progress, write};
 use anyhow::{Context, Result};
 use fuzz::simt::campaign::{self, Tally};
@@ -50,15 +51,15 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
         return Ok(print(arguments));
     }
     if arguments.write {
-        let seeds = arguments.seed..arguments.seed + kernels;
+        let seeds = arguments.seeds(kernels);
         return write(seeds, |seed| Case::new(seed, arguments.shapes).text());
     }
     if let Some(folder) = &arguments.keep {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let seeds = arguments.seed..arguments.seed + kernels;
-    let start = Instant::now();
-    let bar = progress(kernels, "kernels")?;
+    let seeds = arguments.seeds(kernels);
+    let (start, part) = (Instant::now(), seeds.clone());
+    let bar = progress(part.end - part.start, "kernels")?;
     let found = AtomicU64::new(0);
     bar.set_message("no failure");
     let tally = campaign::run(seeds, arguments.shapes, SETTINGS, &|tally: &Tally| {
@@ -82,9 +83,12 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
     let seconds = start.elapsed().as_secs_f64();
     println!(
         "seeds {} to {}, {seconds:.1} s",
-        arguments.seed,
-        arguments.seed + kernels.max(1) - 1
+        part.start,
+        part.end.saturating_sub(1)
     );
+    if let Some(path) = &arguments.json {
+        Summary::of_kernels(part, &tally).write(path)?;
+    }
     Ok(if tally.failures.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -94,8 +98,9 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
 
 /// Looks at the values of kernels in a debugger.
 pub fn locations(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
+    let seeds = arguments.seeds(kernels);
+    let (first, kernels) = (seeds.start, seeds.end - seeds.start);
     let bar = progress(kernels, "kernels")?;
-    let seeds = arguments.seed..arguments.seed + kernels;
     let all: Vec<(u64, Result<Looked, Failure>)> = seeds
         .into_par_iter()
         .map(|seed| {
@@ -119,16 +124,17 @@ pub fn locations(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
     println!(
         "{kernels} kernels from seed {}: {} values asked for, {} of them available and {} of callers, {} at marks, \
          {failed} kernels fail",
-        arguments.seed, looked.asked, looked.found, looked.of_callers, looked.at_marks
+        first, looked.asked, looked.found, looked.of_callers, looked.at_marks
     );
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
 /// Steps kernels.
 pub fn stepped(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
+    let seeds = arguments.seeds(kernels);
+    let (seed, kernels) = (seeds.start, seeds.end - seeds.start);
     let (start, bar) = (Instant::now(), progress(kernels, "kernels")?);
     let tally = Arc::default();
-    let seeds = arguments.seed..arguments.seed + kernels;
     let failed = seeds.into_par_iter().filter(|&seed| {
         let case = Case::new(seed, arguments.shapes);
         let found = stepped::check(&case, seed, arguments.points, &tally);
@@ -140,7 +146,7 @@ pub fn stepped(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
     });
     let failed = failed.count();
     bar.finish_and_clear();
-    let (seed, seconds) = (arguments.seed, start.elapsed().as_secs_f64());
+    let seconds = start.elapsed().as_secs_f64();
     println!("{kernels} kernels from seed {seed}, {seconds:.1} s: {tally}; {failed} kernels fail");
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -21,4 +21,5 @@ pub mod rules;
 pub mod simt;
 pub mod straight;
 pub mod substitute;
+pub mod targets;
 pub mod write;

@@ -3,6 +3,7 @@
 
 mod kernels;
 mod prove;
+mod summary;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -12,6 +13,7 @@ use fuzz::catalogue::{Catalogue, Oracle};
 use fuzz::check::Outcome;
 use fuzz::program::Program;
 use fuzz::simt::events::features::Features;
+use fuzz::targets::{TARGETS, corpus};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -21,6 +23,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use summary::Summary;
+use thisgpu_filetests::shard::Shard;
 
 /// Compares thisgpu with the host on random functions.
 #[derive(Parser)]
@@ -72,6 +76,15 @@ struct Arguments {
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
+    /// Take part I of N of the seeds, counted from 1.
+    #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE)]
+    shard: Shard,
+    /// Write what came of the functions, or of the kernels of `--simt`, to a file too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Print what `--json` wrote of all parts as one run, and nothing else; with `--json` write that.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    join: Vec<PathBuf>,
     /// Settings of the compiler that all functions have; others are random.
     #[arg(long, value_name = "K=V", value_parser = legal_setting, conflicts_with = "simt")]
     set: Vec<String>,
@@ -93,9 +106,27 @@ struct Arguments {
     /// Print the programs of the seeds, or the kernels of `--simt`, each ended by a NUL byte, and compare nothing.
     #[arg(long, conflicts_with_all = ["file", "gaps", "print", "reduce"])]
     write: bool,
+    /// Write inputs for coverage-guided engines to a folder, one folder for each target, and dictionaries (`fuzz/`).
+    #[arg(long, value_name = "FOLDER")]
+    corpus: Option<PathBuf>,
+    /// With `--corpus`: where the test files are that the inputs are made of.
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        default_value = "filetests",
+        requires = "corpus"
+    )]
+    files: PathBuf,
     /// List what a side cannot do, and nothing else.
     #[arg(long)]
     gaps: bool,
+}
+
+impl Arguments {
+    /// The seeds of this part, of so many from the first on.
+    fn seeds(&self, count: u64) -> Range<u64> {
+        (self.shard).numbers(self.seed..self.seed.saturating_add(count))
+    }
 }
 
 fn legal_setting(text: &str) -> Result<String, cranelift_thisgpu::error::Error> {
@@ -113,6 +144,14 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if !arguments.join.is_empty() {
+        let all = Summary::join(&arguments.join)?;
+        (arguments.json.as_deref()).map_or(Ok(()), |path| all.write(path))?;
+        return Ok(ExitCode::from(u8::from(!all.print())));
+    }
+    if let Some(folder) = &arguments.corpus {
+        return write_corpus(folder, &arguments.files);
+    }
     if let Some(kernels) = arguments.simt {
         return kernels::run(arguments, kernels);
     }
@@ -161,13 +200,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         return prove::straight(arguments.prove, arguments.seed, &arguments.set, kept);
     }
     if let Some(functions) = arguments.prove {
-        let seeds = arguments.seed..arguments.seed + campaign::seeds_for(functions);
+        let seeds = arguments.seeds(campaign::seeds_for(functions));
         return prove::run(&catalogue, seeds, &arguments.set, kept);
     }
     if let Some(folder) = &arguments.keep {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let seeds = arguments.seed..arguments.seed + campaign::seeds_for(arguments.functions);
+    let seeds = arguments.seeds(campaign::seeds_for(arguments.functions));
     if arguments.write {
         return write(seeds, |seed| {
             let mut program = Program::new(&catalogue, seed);
@@ -175,7 +214,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
             program.text(&vec![Vec::new(); program.functions.len()])
         });
     }
-    let (start, last) = (Instant::now(), seeds.end - 1);
+    let (start, part) = (Instant::now(), seeds.clone());
     let bar = progress(seeds.end - seeds.start, "programs")?;
     let found = AtomicU64::new(0);
     bar.set_message("no difference");
@@ -198,15 +237,45 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     report(&tally);
     println!(
-        "seeds {} to {last}, {:.1} s",
-        arguments.seed,
+        "seeds {} to {}, {:.1} s",
+        part.start,
+        part.end.saturating_sub(1),
         start.elapsed().as_secs_f64()
     );
+    if let Some(path) = &arguments.json {
+        Summary::of_functions(part, &tally).write(path)?;
+    }
     Ok(if tally.differences.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(1)
     })
+}
+
+/// Writes the inputs of all targets, and their dictionaries.
+fn write_corpus(folder: &Path, files: &Path) -> Result<ExitCode> {
+    for target in TARGETS {
+        let inputs = corpus::inputs(&target, files)?;
+        let folder = folder.join(target.name);
+        let write = |name: String, bytes: &[u8]| {
+            let path = folder.join(name);
+            std::fs::write(&path, bytes).with_context(|| path.display().to_string())
+        };
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        for (index, input) in inputs.iter().enumerate() {
+            write(format!("seed-{index:03}"), input)?;
+        }
+        if let Some(words) = corpus::dictionary(&target) {
+            write(format!("../{}.dict", target.name), words.as_bytes())?;
+        }
+        let bytes: usize = inputs.iter().map(Vec::len).sum();
+        println!(
+            "{:<12} {:>4} inputs, {bytes:>7} bytes",
+            target.name,
+            inputs.len()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the texts of seeds, each ended by a NUL byte.

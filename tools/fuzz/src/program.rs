@@ -43,7 +43,11 @@ pub type Results = Vec<Vec<Vec<DataValue>>>;
 impl Program {
     /// The program of a seed.
     pub fn new(catalogue: &Catalogue, seed: u64) -> Program {
-        let random = Random::new(seed);
+        Self::drawn(catalogue, seed, &Random::new(seed))
+    }
+
+    /// What `random` draws; `seed` is its name.
+    pub fn drawn(catalogue: &Catalogue, seed: u64, random: &Random) -> Program {
         let mut choices = random.fork(0);
         // What the host lacks is a good part of CLIF, but the host is the better oracle.
         let oracle = if catalogue.host().is_err() || choices.once_in(3) {

@@ -3,30 +3,80 @@
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Reproducible numbers.
+/// Reproducible numbers: those of a seed, or first those that a fuzzing engine writes on a tape.
 #[derive(Clone, Debug)]
-pub struct Random(Sequence);
+pub struct Random {
+    sequence: Sequence,
+    tape: Option<Tape>,
+}
+
+/// Bytes that decide what is drawn, one after the other, whoever draws: what is forked shares them. So an engine that
+/// changes a byte changes a choice.
+#[derive(Clone, Debug)]
+struct Tape {
+    bytes: Arc<[u8]>,
+    next: Arc<AtomicUsize>,
+}
+
+impl Tape {
+    /// A number of the next bytes, of as many as `most` has; none at the end.
+    fn number(&self, most: u64) -> Option<u64> {
+        let count = (u64::BITS - most.leading_zeros()).div_ceil(8) as usize;
+        let start = self.next.fetch_add(count, Ordering::Relaxed);
+        let bytes = self.bytes.get(start..start.checked_add(count)?)?;
+        Some(
+            bytes
+                .iter()
+                .fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        )
+    }
+}
 
 impl Random {
     /// The sequence of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(Sequence::new(seed))
+        Self {
+            sequence: Sequence::new(seed),
+            tape: None,
+        }
+    }
+
+    /// What the bytes decide, and where they end the sequence of a seed that is made of them.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Self {
+            sequence: Sequence::new(hasher.finish()),
+            tape: Some(Tape {
+                bytes: bytes.into(),
+                next: Arc::default(),
+            }),
+        }
     }
 
     /// Another sequence, which depends on `label` too.
     pub fn fork(&self, label: u64) -> Self {
-        Self(self.0.fork(label))
+        Self {
+            sequence: self.sequence.fork(label),
+            tape: self.tape.clone(),
+        }
     }
 
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0.bits()
+        let number = self.tape.as_ref().and_then(|tape| tape.number(u64::MAX));
+        number.unwrap_or_else(|| self.sequence.bits())
     }
 
     /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.bits() % end as u64) as usize
+        let end = end as u64;
+        let number = self.tape.as_ref().and_then(|tape| tape.number(end - 1));
+        (number.unwrap_or_else(|| self.sequence.bits()) % end) as usize
     }
 
     /// A number from `first` to `last`, both included.
@@ -128,6 +178,19 @@ mod tests {
         assert_eq!(values(Random::new(7)), values(Random::new(7)));
         assert_ne!(values(Random::new(7)), values(Random::new(8)));
         assert_ne!(values(Random::new(7)), values(Random::new(7).fork(1)));
+    }
+
+    #[test]
+    fn a_tape_decides_byte_by_byte() {
+        let mut random = Random::of_bytes(&[3, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 9]);
+        assert_eq!(random.below(10), 3);
+        assert_eq!(random.below(300), 1);
+        // Who is forked goes on where the other one stopped.
+        let mut forked = random.fork(1);
+        assert_eq!(forked.below(4), 2);
+        assert_eq!(random.bits(), 9);
+        // Behind the end there are numbers too, others in each.
+        assert_ne!(random.bits(), forked.bits());
     }
 
     #[test]

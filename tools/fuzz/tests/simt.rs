@@ -3,6 +3,7 @@
 //! `FUZZ_SEED` and `FUZZ_KERNELS` choose the first seed and how many kernels. A failure prints its kernel, made
 //! smaller.
 
+use fuzz::random::Random;
 use fuzz::simt::campaign::{self, Tally};
 use fuzz::simt::case::Case;
 use fuzz::simt::check::{self, Kind, Mode};
@@ -144,7 +145,7 @@ fn random_events_have_the_outcome_of_their_order() {
 /// Kernels of turns whose flags and data lie in one space and are looked at as they are.
 fn turns() -> impl Iterator<Item = Plan> {
     let features = Features::of(&[Feature::SharedFlags]);
-    (1..).map(move |seed| plans::plan(seed, Feature::Turns, features))
+    (1..).map(move |seed| plans::plan(seed, &Random::new(seed), Feature::Turns, features))
 }
 
 fn found_in(plan: &Plan, other: &Plan, modes: &[Mode]) -> Option<Kind> {

@@ -22,10 +22,15 @@ pub enum Case {
 impl Case {
     /// The kernel of a seed: of one of the families among the features, with some of the others.
     pub fn new(seed: u64, features: Features) -> Case {
-        let (family, some) = features.swarm(&mut Random::new(seed).fork(0x5a));
+        Self::drawn(seed, &Random::new(seed), features)
+    }
+
+    /// What `random` draws; `seed` is its name, and decides in which turns it runs.
+    pub fn drawn(seed: u64, random: &Random, features: Features) -> Case {
+        let (family, some) = features.swarm(&mut random.fork(0x5a));
         match family {
-            Feature::Graph => Case::Graph(generate::kernel(seed)),
-            _ => Case::Events(events::generate::plan(seed, family, some)),
+            Feature::Graph => Case::Graph(generate::drawn(seed, random)),
+            _ => Case::Events(events::generate::plan(seed, random, family, some)),
         }
     }
 

@@ -36,7 +36,12 @@ const COMMON: [usize; 2] = [2, 3];
 
 /// The kernel of a seed.
 pub fn kernel(seed: u64) -> Kernel {
-    let mut random = Random::new(seed).fork(0x51d7);
+    drawn(seed, &Random::new(seed))
+}
+
+/// What `random` draws; `seed` is its name.
+pub fn drawn(seed: u64, random: &Random) -> Kernel {
+    let mut random = random.fork(0x51d7);
     let waits = random.once_in(3);
     let leaves_early = random.once_in(3);
     let common = random.once_in(2);

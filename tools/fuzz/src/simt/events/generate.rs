@@ -9,11 +9,11 @@ use super::reference;
 use crate::random::Random;
 use crate::simt::kernel::{Space, Update};
 
-/// The kernel of a seed, of these features; its family is one of them other than [`Feature::Graph`].
-pub fn plan(seed: u64, family: Feature, features: Features) -> Plan {
+/// What `random` draws, of these features; its family is one of them other than [`Feature::Graph`]. `seed` is its name.
+pub fn plan(seed: u64, random: &Random, family: Feature, features: Features) -> Plan {
     let mut attempt = 0;
     loop {
-        let random = Random::new(seed).fork(0xe7e7 + attempt);
+        let random = random.fork(0xe7e7 + attempt);
         let plan = attempt_of(seed, family, features, random);
         // What would do something that is not allowed is thrown away.
         if reference::execute(&plan).is_ok() {
