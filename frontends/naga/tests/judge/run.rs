@@ -1,0 +1,351 @@
+//! Records of the data on the simulator.
+
+use super::expected::Type;
+use super::record::Outcome;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cranelift_thisgpu::{Buffer, Device, Options, SimConfig};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+use thisgpu_naga::{Binding, Compiled, Error, Pipeline, Reason, Shader, TranslateOptions};
+
+/// Memory that all buffers of a case may have together.
+const MEMORY: u64 = 4 << 30;
+
+/// The state of one case: the objects that its operations have made.
+pub struct Machine {
+    device: Device,
+    buffers: HashMap<u64, Buffer>,
+    modules: HashMap<u64, Result<Shader, Error>>,
+    pipelines: HashMap<u64, Result<Pipeline, Outcome>>,
+    groups: HashMap<u64, Vec<Entry>>,
+    commands: HashMap<u64, Value>,
+    /// Compiled shaders by text, entry point and constants.
+    compiled: HashMap<String, Result<Compiled, Outcome>>,
+    /// How many shaders were read.
+    pub shaders: usize,
+    /// How long each took: translated, compiled.
+    pub times: Vec<(Duration, Duration)>,
+    is_checking: bool,
+}
+
+/// An entry of a bind group.
+#[derive(Clone)]
+struct Entry {
+    binding: u32,
+    buffer: u64,
+    offset: u64,
+    size: Option<u64>,
+}
+
+fn wrong(what: impl Into<String>) -> Outcome {
+    Outcome::Wrong(what.into())
+}
+
+/// A number of a record.
+fn number(value: &Value, key: &str) -> Result<u64, Outcome> {
+    let number = value.get(key).and_then(Value::as_u64);
+    number.ok_or_else(|| wrong(format!("no number `{key}` in {value}")))
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> Result<&'v str, Outcome> {
+    let text = value.get(key).and_then(Value::as_str);
+    text.ok_or_else(|| wrong(format!("no text `{key}`")))
+}
+
+fn bytes(value: &Value, key: &str) -> Result<Vec<u8>, Outcome> {
+    let decoded = STANDARD.decode(text(value, key)?);
+    decoded.map_err(|error| wrong(format!("`{key}`: {error}")))
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> Result<&'v [Value], Outcome> {
+    let list = value.get(key).and_then(Value::as_array);
+    list.map(Vec::as_slice).ok_or_else(|| wrong(format!("no list `{key}`")))
+}
+
+/// A refusal as an outcome. Every one must have its place.
+fn refused(error: &Error) -> Outcome {
+    match &error.reason {
+        Reason::Naga(_) if error.place.position.is_none() => wrong(format!("no place: {error}")),
+        Reason::Naga(reason) if reason.contains("panicked") => wrong(error.to_string()),
+        Reason::Naga(reason) => Outcome::Naga(reason.lines().next().unwrap_or("").to_string()),
+        Reason::Unsupported(_) if error.place.position.is_none() => {
+            wrong(format!("no place: {error}"))
+        }
+        Reason::Unsupported(_) => Outcome::Ours(error.to_string()),
+        _ => wrong(error.to_string()),
+    }
+}
+
+impl Machine {
+    /// Without anything.
+    pub fn new() -> Machine {
+        let is_checking = std::env::var_os("JUDGE_CHECK").is_some();
+        let config = SimConfig {
+            check: is_checking,
+            threads: 1,
+            memory_bytes: MEMORY,
+            stack_bytes: 256 << 10,
+            ..SimConfig::default()
+        };
+        Machine {
+            device: Device::simulator(config),
+            buffers: HashMap::new(),
+            modules: HashMap::new(),
+            pipelines: HashMap::new(),
+            groups: HashMap::new(),
+            commands: HashMap::new(),
+            compiled: HashMap::new(),
+            shaders: 0,
+            times: Vec::new(),
+            is_checking,
+        }
+    }
+
+    /// Runs a record and compares what it expects.
+    pub fn record(&mut self, record: &Value) -> Result<(), Outcome> {
+        match record.get("wgsl") {
+            Some(_) => self.expressions(record),
+            None => self.trace(record),
+        }
+    }
+
+    fn compile(&mut self, code: &str, entry: Option<&str>, constants: &Value) -> Result<Compiled, Outcome> {
+        let key = format!("{entry:?} {constants} {code}");
+        if let Some(known) = self.compiled.get(&key) {
+            return known.clone();
+        }
+        self.shaders += 1;
+        let compiled = Shader::wgsl("shader.wgsl", code).map_err(|error| refused(&error));
+        let compiled = compiled.and_then(|shader| self.translate(&shader, entry, constants));
+        self.compiled.insert(key, compiled.clone());
+        compiled
+    }
+
+    fn translate(&mut self, shader: &Shader, entry: Option<&str>, constants: &Value) -> Result<Compiled, Outcome> {
+        let first = shader.entries().next().map(str::to_string);
+        let entry = entry.map(str::to_string).or(first);
+        let entry = entry.ok_or_else(|| wrong("no entry point"))?;
+        let mut options = TranslateOptions::default();
+        for (name, value) in constants.as_object().into_iter().flatten() {
+            let value = value.as_f64().ok_or_else(|| wrong("a constant that is no number"))?;
+            options.constants.insert(name.clone(), value);
+        }
+        let start = Instant::now();
+        let translation = shader.translate(&entry, &options).map_err(|error| refused(&error))?;
+        let translated = start.elapsed();
+        let start = Instant::now();
+        let compiled = translation.compile(&Options::default()).map_err(|error| refused(&error))?;
+        self.times.push((translated, start.elapsed()));
+        Ok(compiled)
+    }
+
+    fn load(&self, compiled: &Compiled) -> Result<Pipeline, Outcome> {
+        compiled.load(&self.device).map_err(|error| wrong(error.to_string()))
+    }
+
+    fn dispatch(&self, pipeline: &Pipeline, groups: [u32; 3], bindings: &[Binding]) -> Result<(), Outcome> {
+        let report = pipeline.dispatch(groups, bindings, &[]);
+        let report = report.map_err(|error| wrong(error.to_string().replace('\n', "; ")))?;
+        if self.is_checking
+            && let Some(report) = report
+            && let Some(finding) = report.findings.first()
+        {
+            return Err(wrong(format!("finding: {finding}").replace('\n', "; ")));
+        }
+        Ok(())
+    }
+
+    fn upload(&self, data: &[u8]) -> Result<Buffer, Outcome> {
+        self.device.upload(data).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// A shader that evaluates expressions.
+    fn expressions(&mut self, record: &Value) -> Result<(), Outcome> {
+        let compiled = self.compile(text(record, "wgsl")?, Some("main"), &Value::Null)?;
+        let pipeline = self.load(&compiled)?;
+        let (count, stride) = (number(record, "n")? as usize, number(record, "stride")? as usize);
+        let outputs = self.upload(&vec![0; (count * stride).next_multiple_of(4)])?;
+        let mut bindings = vec![Binding::new(0, 0, &outputs)];
+        let inputs = bytes(record, "inputs")?;
+        if !inputs.is_empty() {
+            bindings.push(Binding::new(0, 1, &self.upload(&inputs)?));
+        }
+        self.dispatch(&pipeline, [1, 1, 1], &bindings)?;
+        let outputs = outputs.to_vec().map_err(|error| wrong(error.to_string()))?;
+        let ty = Type::of(text(record, "type")?);
+        for (number, expected) in list(record, "expected")?.iter().enumerate() {
+            let place = outputs.get(number * stride..).unwrap_or(&[]);
+            let compared = ty.compare(expected, place);
+            compared.map_err(|error| wrong(format!("{number}{error}").chars().take(400).collect::<String>()))?;
+        }
+        Ok(())
+    }
+
+    /// Operations of the interface, and what a buffer holds then.
+    fn trace(&mut self, record: &Value) -> Result<(), Outcome> {
+        let mut failed = Ok(());
+        for op in list(record, "ops")? {
+            // What has failed is said once; the objects of later records must be there.
+            let done = self.operation(op);
+            if failed.is_ok() {
+                failed = done;
+            }
+        }
+        failed?;
+        let buffer = self.buffer(number(record, "buffer")?)?;
+        let offset = number(record, "offset")?;
+        let expected = bytes(record, "expected")?;
+        let is = buffer.read_range(offset..offset + expected.len() as u64);
+        let is = is.map_err(|error| wrong(error.to_string()))?;
+        match is.iter().zip(&expected).position(|(a, b)| a != b) {
+            None => Ok(()),
+            Some(first) => {
+                let end = (first + 16).min(is.len());
+                Err(wrong(format!(
+                    "byte {first} of {}: expected {:02x?}, is {:02x?}",
+                    is.len(),
+                    &expected[first..end],
+                    &is[first..end]
+                )))
+            }
+        }
+    }
+
+    fn buffer(&self, number: u64) -> Result<&Buffer, Outcome> {
+        self.buffers.get(&number).ok_or_else(|| wrong(format!("no buffer {number}")))
+    }
+
+    fn operation(&mut self, op: &Value) -> Result<(), Outcome> {
+        match text(op, "op")? {
+            "buffer" => {
+                let size = number(op, "size")?;
+                let buffer = self.device.allocate_zeroed(size);
+                let buffer = buffer.map_err(|error| wrong(error.to_string()))?;
+                self.buffers.insert(number(op, "o")?, buffer);
+            }
+            "unmap" => {
+                if op.get("data").is_some() {
+                    let (first, data) = (number(op, "off")?, bytes(op, "data")?);
+                    let written = self.buffer(number(op, "o")?)?.write_at(first, &data);
+                    written.map_err(|error| wrong(error.to_string()))?;
+                }
+            }
+            "write" => {
+                let (first, data) = (number(op, "off")?, bytes(op, "data")?);
+                let written = self.buffer(number(op, "o")?)?.write_at(first, &data);
+                written.map_err(|error| wrong(error.to_string()))?;
+            }
+            "module" => {
+                let shader = Shader::wgsl("shader.wgsl", text(op, "code")?);
+                self.shaders += 1;
+                let failed = shader.as_ref().err().map(refused);
+                self.modules.insert(number(op, "o")?, shader);
+                failed.map_or(Ok(()), Err)?;
+            }
+            "cp" => {
+                let shader = self.modules.get(&number(op, "m")?);
+                let shader = shader.ok_or_else(|| wrong("no module"))?.clone();
+                let entry = op.get("e").and_then(Value::as_str);
+                let pipeline = match shader {
+                    Err(error) => Err(refused(&error)),
+                    Ok(shader) => {
+                        let compiled = self.translate(&shader, entry, &op["k"]);
+                        compiled.and_then(|compiled| self.load(&compiled))
+                    }
+                };
+                let failed = pipeline.as_ref().err().cloned();
+                self.pipelines.insert(number(op, "o")?, pipeline);
+                failed.map_or(Ok(()), Err)?;
+            }
+            "bg" => {
+                let mut entries = Vec::new();
+                for entry in list(op, "entries")? {
+                    entries.push(Entry {
+                        binding: number(entry, "binding")? as u32,
+                        buffer: number(entry, "b")?,
+                        offset: number(entry, "off")?,
+                        size: entry.get("size").and_then(Value::as_u64),
+                    });
+                }
+                self.groups.insert(number(op, "o")?, entries);
+            }
+            "finish" => {
+                self.commands.insert(number(op, "o")?, op["c"].clone());
+            }
+            "submit" => {
+                for commands in list(op, "l")? {
+                    let commands = commands.as_u64().and_then(|n| self.commands.get(&n)).cloned();
+                    let commands = commands.ok_or_else(|| wrong("no commands"))?;
+                    for command in commands.as_array().into_iter().flatten() {
+                        self.command(command)?;
+                    }
+                }
+            }
+            "bgl" | "pl" | "pbgl" | "destroy" => {}
+            other => return Err(wrong(format!("the operation `{other}`"))),
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &Value) -> Result<(), Outcome> {
+        if let Some(copy) = command.get("copy").and_then(Value::as_array) {
+            let copy: Vec<u64> = copy.iter().filter_map(Value::as_u64).collect();
+            let [from, first, to, start, size] = copy[..] else {
+                return Err(wrong("a copy of other operands"));
+            };
+            let part = self.buffer(from)?.slice(first..first + size);
+            let target = self.buffer(to)?.slice(start..start + size);
+            let copied = part.and_then(|part| part.copy_to(&target?));
+            return copied.map_err(|error| wrong(error.to_string()));
+        }
+        let mut pipeline = None;
+        let mut bound: HashMap<u64, (u64, Vec<u64>)> = HashMap::new();
+        for step in list(command, "pass")? {
+            let numbers = |from: usize| -> Vec<u64> {
+                let parts = step.as_array().map_or(&[][..], |parts| &parts[from.min(parts.len())..]);
+                parts.iter().filter_map(Value::as_u64).collect()
+            };
+            match step.get(0).and_then(Value::as_str) {
+                Some("p") => pipeline = numbers(1).first().copied(),
+                Some("g") => {
+                    let offsets = step.get(3).and_then(Value::as_array);
+                    let offsets = offsets.map(|list| list.iter().filter_map(Value::as_u64).collect());
+                    if let [index, group] = numbers(1)[..] {
+                        bound.insert(index, (group, offsets.unwrap_or_default()));
+                    }
+                }
+                Some("d") => {
+                    let groups: Vec<u32> = numbers(1).into_iter().map(|n| n as u32).collect();
+                    let groups = <[u32; 3]>::try_from(groups).map_err(|_| wrong("a dispatch"))?;
+                    let pipeline = pipeline.and_then(|number| self.pipelines.get(&number));
+                    let pipeline = pipeline.ok_or_else(|| wrong("no pipeline"))?.clone()?;
+                    let bindings = self.bindings(&bound)?;
+                    self.dispatch(&pipeline, groups, &bindings)?;
+                }
+                _ => return Err(wrong(format!("the step {step}"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn bindings(&self, bound: &HashMap<u64, (u64, Vec<u64>)>) -> Result<Vec<Binding>, Outcome> {
+        let mut bindings = Vec::new();
+        for (&index, (group, offsets)) in bound {
+            let entries = self.groups.get(group).ok_or_else(|| wrong("no bind group"))?;
+            // The cases with dynamic offsets have one buffer that takes them, the first of its group.
+            let mut entries = entries.clone();
+            entries.sort_by_key(|entry| entry.binding);
+            for (number, entry) in entries.iter().enumerate() {
+                let buffer = self.buffer(entry.buffer)?;
+                let offset = entry.offset + offsets.get(number).copied().unwrap_or(0);
+                let end = entry.size.map_or(buffer.bytes(), |size| offset + size);
+                let part = buffer.slice(offset..end);
+                let part = part.map_err(|error| wrong(error.to_string()))?;
+                bindings.push(Binding::new(index as u32, entry.binding, &part));
+            }
+        }
+        Ok(bindings)
+    }
+}
