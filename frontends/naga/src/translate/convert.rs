@@ -1,8 +1,9 @@
 //! Conversions by value, and patterns taken as another type.
 //!
-//! A float becomes an integer by cutting what is behind the point; what is outside of the integers becomes the nearest,
-//! and NaN becomes 0.
+//! A float becomes an integer by cutting what is behind the point; what is outside of the integers becomes the nearest
+//! that is a number of both types, and NaN becomes 0.
 
+use super::constants::pattern;
 use super::types::clif;
 use super::values::Lanes;
 use super::{Result, Translator};
@@ -11,6 +12,7 @@ use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::types::{F32, I32};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
+use naga::proc::min_max_float_representable_by;
 use naga::{Expression, Handle, Scalar, ScalarKind};
 
 impl Translator<'_, '_, '_> {
@@ -82,13 +84,16 @@ impl Translator<'_, '_, '_> {
                 self.builder.ins().fpromote(target, value)
             }
             (Float, Float) => self.builder.ins().fdemote(target, value),
-            (Float, Sint) => {
+            (Float, Sint | Uint) => {
+                let (low, high) = min_max_float_representable_by(from, to);
+                let [low, high] = [low, high].map(|end| {
+                    let (scalar, pattern) = pattern(end)?;
+                    self.constant(scalar, pattern)
+                });
+                let value = self.builder.ins().fmax(value, low?);
+                let value = self.builder.ins().fmin(value, high?);
                 let value = self.at_least_single(value);
-                self.cut(value, target, true)
-            }
-            (Float, Uint) => {
-                let value = self.at_least_single(value);
-                self.cut(value, target, false)
+                self.cut(value, target, to.kind == Sint)
             }
             (Sint, Float) => {
                 let value = match source.bits() < 32 {

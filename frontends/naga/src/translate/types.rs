@@ -45,7 +45,6 @@ pub(super) struct Sequence {
 pub(super) fn clif(scalar: Scalar) -> Result<ir::Type> {
     Ok(match (scalar.kind, scalar.width) {
         (ScalarKind::Bool, _) => I8,
-        (ScalarKind::Sint | ScalarKind::Uint, 1) => I8,
         (ScalarKind::Sint | ScalarKind::Uint, 2) => I16,
         (ScalarKind::Sint | ScalarKind::Uint, 4) => I32,
         (ScalarKind::Sint | ScalarKind::Uint, 8) => I64,
