@@ -1,10 +1,12 @@
 //! The files of the data: read line by line, grouped by case, judged on all cores.
 
+use super::mended;
 use super::record::{Outcome, Record};
 use super::run::Machine;
 use lzma_rust2::XzReader;
 use rayon::prelude::*;
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -25,6 +27,8 @@ struct Case {
     file: String,
     name: String,
     lines: Vec<String>,
+    /// The record of the same expressions with inputs in storage, if these are in uniform memory and it is one.
+    partner: Option<String>,
 }
 
 /// Judges the cases of a folder that are taken.
@@ -65,11 +69,15 @@ pub fn judge(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> Record {
 
 fn judge_case(machine: &mut Machine, case: &Case) -> Outcome {
     let mut worst = Outcome::Passed;
-    for line in &case.lines {
-        let record: Value = match serde_json::from_str(line) {
-            Ok(record) => record,
-            Err(error) => return Outcome::Wrong(format!("no JSON: {error}")),
-        };
+    let records: Result<Vec<Value>, _> = case.lines.iter().map(|line| serde_json::from_str(line)).collect();
+    let mut records = match records {
+        Ok(records) => records,
+        Err(error) => return Outcome::Wrong(format!("no JSON: {error}")),
+    };
+    if let Some(partner) = &case.partner {
+        mended::uniform_inputs(&mut records, partner);
+    }
+    for record in records {
         match machine.record(&record) {
             Ok(()) => {}
             // What naga refuses of a case is said of the whole case, whatever else comes of it.
@@ -88,8 +96,8 @@ fn read<'a>(
     file: &'a str,
     is_taken: &'a impl Fn(&str) -> bool,
 ) -> impl Iterator<Item = Case> + 'a {
-    let packed = File::open(folder.join(file)).expect("the file can be read");
-    let mut lines = BufReader::with_capacity(1 << 20, XzReader::new(BufReader::new(packed), true));
+    let mut lines = open(folder, file);
+    let partners = partners(folder, file, is_taken);
     let mut next: Option<(String, String)> = None;
     let mut line = String::new();
     let stem = file.trim_end_matches(".jsonl.xz");
@@ -123,6 +131,7 @@ fn read<'a>(
                 None => {
                     case = Some(Case {
                         file: stem.to_string(),
+                        partner: partners.get(&name).cloned(),
                         name,
                         lines: vec![text],
                     });
@@ -130,6 +139,36 @@ fn read<'a>(
             }
         }
     })
+}
+
+/// A file of the data.
+fn open(folder: &Path, file: &str) -> impl BufRead + use<> {
+    let packed = File::open(folder.join(file)).expect("the file can be read");
+    BufReader::with_capacity(1 << 20, XzReader::new(BufReader::new(packed), true))
+}
+
+/// Of cases with uniform inputs that are taken, the one record of the case with the same inputs in storage. A file of
+/// another kind has none.
+fn partners(folder: &Path, file: &str, is_taken: &impl Fn(&str) -> bool) -> HashMap<String, String> {
+    let (uniform, storage) = ("inputSource=\"uniform\"", "inputSource=\"storage_r\"");
+    let mut found = HashMap::new();
+    let mut repeated = HashSet::new();
+    for (number, line) in open(folder, file).lines().enumerate() {
+        let line = line.expect("the file is whole");
+        let name = name(&line);
+        if number == 0 && !line.contains(",\"wgsl\":") {
+            break;
+        }
+        let wanted = name.replace(storage, uniform);
+        if wanted == name || !is_taken(&wanted) {
+            continue;
+        }
+        if found.insert(wanted.clone(), line).is_some() {
+            repeated.insert(wanted);
+        }
+    }
+    found.retain(|name, _| !repeated.contains(name));
+    found
 }
 
 /// The name, with which a line begins, without reading the rest.

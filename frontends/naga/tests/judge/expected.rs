@@ -25,7 +25,7 @@ impl Type {
     }
 
     fn float(&self, bytes: &[u8]) -> Option<f64> {
-        if !self.is_float {
+        if !self.is_float || bytes.len() != self.bytes {
             return None;
         }
         Some(match *bytes {
@@ -72,10 +72,11 @@ impl Type {
                     }
                     return Err(self.differs(expected, bytes));
                 }
-                let bytes = bytes.get(..self.bytes).ok_or("too few bytes")?;
                 let fits = match (object.get("v"), object.get("i")) {
                     (Some(Value::String(text)), _) => self.equals(text, bytes),
-                    (_, Some(Value::Array(ends))) => self.is_within(ends, bytes),
+                    (_, Some(Value::Array(ends))) => {
+                        self.is_within(ends, bytes.get(..self.bytes).ok_or("too few bytes")?)
+                    }
                     _ => return Err(format!("a form that is not known: {expected}")),
                 };
                 match fits {
@@ -94,27 +95,34 @@ impl Type {
         format!("expected {expected}, is {hex}{float}")
     }
 
-    /// The very bytes; of floats an equal number, which is NaN for NaN, and either zero for zero.
+    /// The very bytes, of all scalars of a value; of floats an equal number, which is NaN for NaN, and either zero for
+    /// zero.
     fn equals(&self, hex: &str, bytes: &[u8]) -> bool {
         let wanted = (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16));
         let Ok(wanted) = wanted.collect::<Result<Vec<u8>, _>>() else {
             return false;
         };
-        if wanted == bytes {
-            return true;
-        }
-        match (self.float(&wanted), self.float(bytes)) {
+        let Some(bytes) = bytes.get(..wanted.len()) else {
+            return false;
+        };
+        let mut scalars = wanted.chunks(self.bytes).zip(bytes.chunks(self.bytes));
+        scalars.all(|(wanted, is)| match (self.float(wanted), self.float(is)) {
             (Some(a), Some(b)) => a == b || (a.is_nan() && b.is_nan()),
-            _ => false,
-        }
+            _ => wanted == is,
+        })
     }
 
     fn is_within(&self, ends: &[Value], bytes: &[u8]) -> bool {
+        // The interval of all numbers is that of results that are not defined, NaN among them.
+        let is_end = |end: Option<&Value>, text: &str| end.and_then(Value::as_str) == Some(text);
+        if is_end(ends.first(), "-Infinity") && is_end(ends.get(1), "Infinity") {
+            return true;
+        }
         let number = |value: &Value| match value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => match text.as_str() {
-                "inf" => Some(f64::INFINITY),
-                "-inf" => Some(f64::NEG_INFINITY),
+                "Infinity" => Some(f64::INFINITY),
+                "-Infinity" => Some(f64::NEG_INFINITY),
                 "-0" => Some(-0.0),
                 "NaN" => Some(f64::NAN),
                 _ => None,
@@ -128,7 +136,6 @@ impl Type {
         ) else {
             return false;
         };
-        // An interval without ends is that of what is not defined.
-        low.is_nan() || high.is_nan() || (low <= is && is <= high)
+        (low.is_nan() && high.is_nan() && is.is_nan()) || (low <= is && is <= high)
     }
 }

@@ -11,6 +11,7 @@
 
 mod cases;
 mod expected;
+mod mended;
 mod record;
 mod run;
 

