@@ -30,8 +30,12 @@
 mod error;
 mod interface;
 mod launch;
+mod mistakes;
 mod source;
 mod translate;
+
+#[cfg(test)]
+mod tests;
 
 pub use error::{Error, Place, Reason};
 pub use interface::{Access, BoundBuffer, Interface};

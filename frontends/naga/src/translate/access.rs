@@ -6,6 +6,7 @@ use super::types::{Sequence, Ty};
 use super::values::{Lanes, Value};
 use super::{Bounds, Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
@@ -134,7 +135,8 @@ impl Translator<'_, '_, '_> {
         let (mut index, mut inside) = (index, None);
         match bounds {
             Bounds::Restrict => {
-                let last = self.builder.ins().iadd_imm_s(length, -1);
+                let behind = i64::from(!planted(Mistake::LastElement));
+                let last = self.builder.ins().iadd_imm_s(length, -behind);
                 index = self.builder.ins().umin(index, last);
             }
             Bounds::Zero | Bounds::Fault => {
@@ -188,6 +190,7 @@ impl Translator<'_, '_, '_> {
         let offset = self.integer(I32, address.offset.into());
         let rest = match address.offset {
             0 => bytes,
+            _ if planted(Mistake::ArrayLength) => bytes,
             _ => self.builder.ins().isub(bytes, offset),
         };
         let stride = self.integer(I32, sequence.stride.into());

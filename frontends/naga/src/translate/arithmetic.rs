@@ -7,6 +7,7 @@ use super::types::clif;
 use super::values::Lanes;
 use super::{Result, Translator};
 use crate::error::invalid;
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -94,7 +95,7 @@ impl Translator<'_, '_, '_> {
             B::InclusiveOr | B::LogicalOr => self.builder.ins().bor(a, b),
             B::ExclusiveOr => self.builder.ins().bxor(a, b),
             B::ShiftLeft => self.builder.ins().ishl(a, b),
-            B::ShiftRight if is_signed => self.builder.ins().sshr(a, b),
+            B::ShiftRight if is_signed && !planted(Mistake::UnsignedShift) => self.builder.ins().sshr(a, b),
             B::ShiftRight => self.builder.ins().ushr(a, b),
         })
     }
@@ -103,9 +104,12 @@ impl Translator<'_, '_, '_> {
     /// under the least integer.
     fn divisor(&mut self, scalar: Scalar, a: ir::Value, b: ir::Value) -> Result<ir::Value> {
         let ty = clif(scalar)?;
+        if planted(Mistake::UnguardedDivision) {
+            return Ok(b);
+        }
         let (zero, one) = (self.integer(ty, 0), self.integer(ty, 1));
         let mut is_other = self.builder.ins().icmp(IntCC::Equal, b, zero);
-        if scalar.kind == ScalarKind::Sint {
+        if scalar.kind == ScalarKind::Sint && !planted(Mistake::LeastQuotient) {
             let (least, minus) = (self.integer(ty, 1 << (ty.bits() - 1)), self.integer(ty, -1));
             let is_least = self.builder.ins().icmp(IntCC::Equal, a, least);
             let is_minus = self.builder.ins().icmp(IntCC::Equal, b, minus);

@@ -2,6 +2,7 @@
 
 use super::types::clif;
 use super::{Result, Translator};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -58,6 +59,9 @@ impl Translator<'_, '_, '_> {
                 };
                 let (none, zero) = (self.integer(I32, 0), self.integer(ty, 0));
                 let is_empty = self.builder.ins().icmp(IntCC::Equal, count, none);
+                if planted(Mistake::EmptyField) {
+                    return Ok(Some(field));
+                }
                 self.builder.ins().select(is_empty, zero, field)
             }
             (M::InsertBits, &[a, new, offset, count]) => {

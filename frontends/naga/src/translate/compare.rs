@@ -3,6 +3,7 @@
 use super::values::Lanes;
 use super::{Result, Translator};
 use crate::error::invalid;
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -20,6 +21,9 @@ impl Translator<'_, '_, '_> {
         use BinaryOperator as B;
         let (float, signed, unsigned) = match op {
             B::Equal => (FloatCC::Equal, IntCC::Equal, IntCC::Equal),
+            B::NotEqual if planted(Mistake::OrderedNotEqual) => {
+                (FloatCC::OrderedNotEqual, IntCC::NotEqual, IntCC::NotEqual)
+            }
             B::NotEqual => (FloatCC::NotEqual, IntCC::NotEqual, IntCC::NotEqual),
             B::Less => (FloatCC::LessThan, IntCC::SignedLessThan, IntCC::UnsignedLessThan),
             B::LessEqual => (

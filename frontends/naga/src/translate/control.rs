@@ -3,6 +3,7 @@
 use super::values::Value;
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_frontend::Switch;
@@ -135,7 +136,10 @@ impl Translator<'_, '_, '_> {
             }
         }
         switch.emit(self.builder, selector, default);
-        self.frame.breaks.push(behind);
+        self.frame.breaks.push(match self.frame.breaks.last() {
+            Some(&around) if planted(Mistake::SwitchBreak) => around,
+            _ => behind,
+        });
         for (number, case) in cases.iter().enumerate() {
             let next = starts.get(number + 1).copied().filter(|_| case.fall_through);
             self.arm(starts[number], &case.body, next.unwrap_or(behind))?;
@@ -154,7 +158,10 @@ impl Translator<'_, '_, '_> {
         let [turn, next, behind] = [(); 3].map(|()| self.builder.create_block());
         self.builder.ins().jump(turn, &[]);
         self.frame.breaks.push(behind);
-        self.frame.continues.push(next);
+        self.frame.continues.push(match planted(Mistake::SkippedContinuing) {
+            true => turn,
+            false => next,
+        });
         self.arm(turn, body, next)?;
         self.frame.continues.pop();
         self.builder.switch_to_block(next);
@@ -176,6 +183,9 @@ impl Translator<'_, '_, '_> {
 
     /// A barrier of the workgroup orders its own memory and buffers alike.
     fn barrier(&mut self, barrier: Barrier) {
+        if planted(Mistake::Barrier) {
+            return;
+        }
         if barrier == Barrier::SUB_GROUP {
             let lanes = self.builder.intrinsic("gpu_activemask", &[]);
             self.builder.call_intrinsic("gpu_warp_sync", &[lanes]);

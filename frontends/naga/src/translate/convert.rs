@@ -8,6 +8,7 @@ use super::types::clif;
 use super::values::Lanes;
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::types::{F32, I32};
@@ -76,7 +77,7 @@ impl Translator<'_, '_, '_> {
                 let zero = self.integer(source, 0);
                 self.builder.ins().icmp(IntCC::NotEqual, value, zero)
             }
-            (Sint, Sint | Uint) if target.bits() > source.bits() => {
+            (Sint, Sint | Uint) if target.bits() > source.bits() && !planted(Mistake::SignExtension) => {
                 self.builder.ins().sextend(target, value)
             }
             (Sint | Uint, Sint | Uint) => self.resize(value, target),
@@ -90,8 +91,14 @@ impl Translator<'_, '_, '_> {
                     let (scalar, pattern) = pattern(end)?;
                     self.constant(scalar, pattern)
                 });
-                let value = self.builder.ins().fmax(value, low?);
-                let value = self.builder.ins().fmin(value, high?);
+                let (low, high) = (low?, high?);
+                let value = match planted(Mistake::FloatLimit) {
+                    true => value,
+                    false => {
+                        let value = self.builder.ins().fmax(value, low);
+                        self.builder.ins().fmin(value, high)
+                    }
+                };
                 let value = self.at_least_single(value);
                 self.cut(value, target, to.kind == Sint)
             }

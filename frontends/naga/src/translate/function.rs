@@ -6,6 +6,7 @@ use super::types::Ty;
 use super::values::Value;
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::{InstBuilder, TrapCode};
 use naga::valid::FunctionInfo;
@@ -92,6 +93,7 @@ impl Translator<'_, '_, '_> {
                     let value = self.value(init)?;
                     self.store(&place, &value)?;
                 }
+                None if planted(Mistake::KeptLocals) => {}
                 None => self.clear(&place)?,
             }
             self.frame.locals[handle.index()] = Some(place);

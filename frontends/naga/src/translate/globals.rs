@@ -7,6 +7,7 @@ use super::reach::is_private;
 use super::types::Ty;
 use super::{Result, Translator};
 use crate::error::{Reason, invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use crate::interface::{Access, BoundBuffer, Interface};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -201,7 +202,8 @@ impl Translator<'_, '_, '_> {
         self.builder.ins().jump(prologue, &[]);
         self.builder.switch_to_block(prologue);
         self.builder.switch_to_block(body);
-        if !plan.workgroup.is_empty() && self.options.zero_workgroup {
+        let zeroes = self.options.zero_workgroup && !planted(Mistake::WorkgroupZeros);
+        if !plan.workgroup.is_empty() && zeroes {
             self.zero_workgroup(plan.interface.shared_bytes)?;
         }
         for &handle in &plan.private {

@@ -3,6 +3,7 @@
 use super::values::Lanes;
 use super::{Result, Translator};
 use crate::error::invalid;
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
 use naga::{Scalar, TypeInner};
@@ -54,7 +55,7 @@ impl Translator<'_, '_, '_> {
         if let [factor] = *right {
             return Ok(left.iter().map(|&lane| self.builder.ins().fmul(lane, factor)).collect());
         }
-        let left = matrix(left_inner, left, true);
+        let left = matrix(left_inner, left, !planted(Mistake::RowVector));
         let right = matrix(right_inner, right, false);
         let (Some(left), Some(right)) = (left, right) else {
             return Err(invalid("a product of matrices that are none"));

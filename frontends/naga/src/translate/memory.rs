@@ -7,6 +7,7 @@ use super::types::{Leaf, Ty};
 use super::values::{Lanes, MOST_LANES};
 use super::{Result, Translator};
 use crate::error::unsupported;
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{F16, F32, F64, I16, I32, I64};
@@ -123,7 +124,8 @@ impl Translator<'_, '_, '_> {
     /// Stores the leaves of a value.
     pub(super) fn store_lanes(&mut self, address: Address, ty: &Ty, lanes: &[ir::Value]) -> Result<()> {
         let leaves = self.leaves(ty)?;
-        self.inside(address.inside, |this| {
+        let inside = address.inside.filter(|_| !planted(Mistake::OutsideStore));
+        self.inside(inside, |this| {
             for (leaf, &lane) in leaves.iter().zip(lanes) {
                 let place = address.plus(leaf.offset)?;
                 let flags = address.flags();

@@ -7,6 +7,7 @@
 use super::values::{Lanes, Value};
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
@@ -181,6 +182,10 @@ impl Translator<'_, '_, '_> {
         mask: ir::Value,
         own: ir::Value,
     ) -> Result<Lanes> {
+        let mask = match planted(Mistake::InactiveScan) {
+            true => self.integer(I32, -1),
+            false => mask,
+        };
         for step in 0..SUBGROUP.ilog2() {
             let width = 1i64 << step;
             let start = self.builder.ins().band_imm_u(own, -(2 * width) & 31);

@@ -5,6 +5,7 @@
 
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::types::{F16, F32, F64, I8, I16, I32, I64};
 use naga::proc::{IndexableLength, TypeResolution};
@@ -65,8 +66,8 @@ pub(super) fn scalar_ty(scalar: Scalar) -> Ty {
 /// Bytes from one column of a matrix to the next.
 pub(super) fn column_stride(rows: VectorSize, scalar: Scalar) -> u32 {
     let rows = match rows {
-        VectorSize::Tri => 4,
-        rows => u32::from(rows),
+        VectorSize::Tri if !planted(Mistake::ColumnStride) => 4,
+        rows => rows.into(),
     };
     rows * u32::from(scalar.width)
 }
@@ -127,7 +128,10 @@ impl<'a> Translator<'a, '_, '_> {
             }
             return Ok(Part {
                 ty: Ty::Handle(member.ty),
-                offset: member.offset,
+                offset: match planted(Mistake::Padding) {
+                    true => 4 * first as u32,
+                    false => member.offset,
+                },
                 first,
             });
         }
