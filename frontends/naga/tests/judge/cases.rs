@@ -33,6 +33,38 @@ struct Case {
 
 /// Judges the cases of a folder that are taken.
 pub fn judge(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> Record {
+    let record = Mutex::new(Record::default());
+    each(folder, is_taken, |case| {
+        let mut machine = Machine::new();
+        let outcome = judge_case(&mut machine, &case);
+        let mut record = record.lock().expect("nobody panics");
+        record.add(&case.file, &case.name, outcome);
+        record.add_times(machine.shaders, &machine.times);
+    });
+    record.into_inner().expect("nobody panics")
+}
+
+/// Compares the shaders of cases on expressions that are taken with what naga's own SPIR-V of them gives: how many give
+/// equal bits, and what is said of the others.
+pub fn twins(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> (usize, Vec<String>) {
+    let found = Mutex::new((0, Vec::new()));
+    each(folder, is_taken, |case| {
+        let mut machine = Machine::new();
+        let Some(Ok(record)) = case.lines.first().map(|line| serde_json::from_str(line)) else {
+            return;
+        };
+        let compared = machine.twins(&record);
+        let mut found = found.lock().expect("nobody panics");
+        match compared {
+            Ok(compared) => found.0 += usize::from(compared),
+            Err(error) => found.1.push(format!("{}: {error}", case.name)),
+        }
+    });
+    found.into_inner().expect("nobody panics")
+}
+
+/// Does something with each case that is taken, on all cores.
+fn each(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync, body: impl Fn(Case) + Sync) {
     let chosen = std::env::var("JUDGE_FILES").ok();
     let chosen: Option<Vec<&str>> = chosen.as_ref().map(|names| names.split(',').collect());
     let files = std::fs::read_dir(folder).expect("the folder can be read");
@@ -40,7 +72,6 @@ pub fn judge(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> Record {
     files.retain(|file| file.ends_with(".jsonl.xz"));
     files.retain(|file| chosen.as_ref().is_none_or(|names| names.contains(&&file[..file.len() - 9])));
     files.sort();
-    let record = Mutex::new(Record::default());
     let (sender, receiver) = sync_channel::<Case>(64);
     let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK).build().expect("threads");
     std::thread::scope(|scope| {
@@ -54,17 +85,8 @@ pub fn judge(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> Record {
             }
             drop(sender);
         });
-        pool.install(|| {
-            receiver.into_iter().par_bridge().for_each(|case| {
-                let mut machine = Machine::new();
-                let outcome = judge_case(&mut machine, &case);
-                let mut record = record.lock().expect("nobody panics");
-                record.add(&case.file, &case.name, outcome);
-                record.add_times(machine.shaders, &machine.times);
-            });
-        });
+        pool.install(|| receiver.into_iter().par_bridge().for_each(&body));
     });
-    record.into_inner().expect("nobody panics")
 }
 
 fn judge_case(machine: &mut Machine, case: &Case) -> Outcome {

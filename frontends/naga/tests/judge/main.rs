@@ -71,3 +71,16 @@ fn all_cases_are_as_recorded() {
     let known = std::fs::read_to_string(recorded()).expect("the record is in the repository");
     assert!(known == text, "tests/results.txt differs:\n{}", Record::difference(&known, &text));
 }
+
+/// How many shaders must be compared, of one in so many cases.
+const TWINS: (usize, u64) = (500, 16);
+
+#[test]
+#[ignore = "a thousand shaders take minutes in a build without optimisation"]
+fn wgsl_and_spirv_give_equal_bits() {
+    let Some(folder) = data() else { return };
+    let (equal, others) = cases::twins(&folder, |name| cases::hash(name).is_multiple_of(TWINS.1));
+    println!("{equal} shaders give equal bits as WGSL and as SPIR-V");
+    assert!(others.is_empty(), "{} differ:\n{}", others.len(), others.join("\n"));
+    assert!(equal >= TWINS.0, "{equal} shaders are fewer than {}", TWINS.0);
+}

@@ -9,6 +9,7 @@ use cranelift_thisgpu::{Buffer, Device, Options, SimConfig};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+use thisgpu_naga::naga::back::spv;
 use thisgpu_naga::{Binding, Compiled, Error, Pipeline, Reason, Shader, TranslateOptions};
 
 /// Memory that all buffers of a case may have together.
@@ -193,6 +194,52 @@ impl Machine {
             compared.map_err(|error| wrong(format!("{number}{error}").chars().take(400).collect::<String>()))?;
         }
         Ok(())
+    }
+
+    /// Whether a shader on expressions and what naga writes of it as SPIR-V give equal bits. False if it is none, or naga
+    /// has no SPIR-V that it reads again.
+    pub fn twins(&mut self, record: &Value) -> Result<bool, String> {
+        let (Some(code), Some(count), Some(stride)) =
+            (record["wgsl"].as_str(), record["n"].as_u64(), record["stride"].as_u64())
+        else {
+            return Ok(false);
+        };
+        let Ok(first) = Shader::wgsl("shader.wgsl", code) else {
+            return Ok(false);
+        };
+        let options = spv::Options::default();
+        let Ok(words) = spv::write_vec(&first.module, &first.info, &options, None) else {
+            return Ok(false);
+        };
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let Ok(second) = Shader::spirv("shader.spv", &words) else {
+            return Ok(false);
+        };
+        let inputs = bytes(record, "inputs").map_err(|error| format!("{error:?}"))?;
+        let mut outputs = Vec::new();
+        for shader in [&first, &second] {
+            let outcome = self.outputs(shader, &inputs, (count * stride) as usize);
+            outputs.push(outcome.map_err(|error| format!("{error:?}"))?);
+        }
+        match outputs[0] == outputs[1] {
+            true => Ok(true),
+            false => Err("the bits differ".to_string()),
+        }
+    }
+
+    fn outputs(&mut self, shader: &Shader, inputs: &[u8], bytes: usize) -> Result<Vec<u8>, Outcome> {
+        let compiled = self.translate(shader, Some("main"), &Value::Null)?;
+        let pipeline = self.load(&compiled)?;
+        let outputs = self.upload(&vec![0; bytes.next_multiple_of(4)])?;
+        let mut bindings = vec![Binding::new(0, 0, &outputs)];
+        if !inputs.is_empty() {
+            let least = compiled.interface.buffers.iter().map(|b| b.least_bytes as usize).max();
+            let mut inputs = inputs.to_vec();
+            inputs.resize(inputs.len().max(least.unwrap_or(0)), 0);
+            bindings.push(Binding::new(0, 1, &self.upload(&inputs)?));
+        }
+        self.dispatch(&pipeline, [1, 1, 1], &bindings)?;
+        outputs.to_vec().map_err(|error| wrong(error.to_string()))
     }
 
     /// Operations of the interface, and what a buffer holds then.
