@@ -109,7 +109,8 @@ pub enum LaunchError {
     /// variable may have.
     #[error(
         "the {bytes} bytes at {address:#x} that are bound to @group({group}) @binding({binding}) must be at least \
-         {least}, less than 4 GiB, and at a multiple of {}", BoundBuffer::ALIGNMENT
+         {least}, less than 4 GiB, and at a multiple of {}",
+        BoundBuffer::ALIGNMENT
     )]
     Unfit {
         /// The variable's group.

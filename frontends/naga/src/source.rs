@@ -155,9 +155,7 @@ impl Shader {
                 block_ctx_dump_prefix: None,
             };
             let parsed = spv::parse_u8_slice(bytes, &options);
-            parsed.map_err(|error| {
-                source.error(Span::UNDEFINED, Reason::Naga(chain(&error)))
-            })
+            parsed.map_err(|error| source.error(Span::UNDEFINED, Reason::Naga(chain(&error))))
         })?;
         Shader::valid(module, source)
     }
@@ -186,11 +184,7 @@ impl Shader {
     ///
     /// # Errors
     /// As [`translate`].
-    pub fn translate(
-        &self,
-        entry: &str,
-        options: &TranslateOptions,
-    ) -> Result<Translation, Error> {
+    pub fn translate(&self, entry: &str, options: &TranslateOptions) -> Result<Translation, Error> {
         translate(&self.module, &self.info, &self.source, entry, options)
     }
 

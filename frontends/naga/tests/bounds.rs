@@ -43,36 +43,161 @@ const STORE: Option<&str> = Some("");
 const FILL: &str = "for (var n = 0u; n < 4u; n++) { a[n] = 10u + n; }";
 
 const CONTAINERS: &[Container] = &[
-    container("function array", "", "var a: array<u32, 4>; for (var n = 0u; n < 4u; n++) { a[n] = 10u + n; }", "a[$]", STORE),
-    container("function vector", "", "var a = vec4<u32>(10u, 11u, 12u, 13u);", "a[$]", STORE),
-    container("function matrix", "", "var a: mat4x4<f32>; for (var n = 0u; n < 4u; n++) { a[n] = vec4<f32>(f32(n + 10u)); }",
-        "u32(a[$].y)", Some("a[$].y = 99.0")),
-    container("private array", "var<private> a: array<u32, 4>;", FILL, "a[$]", STORE),
-    container("private vector", "var<private> a: vec4<u32>;", FILL, "a[$]", STORE),
-    container("workgroup array", "var<workgroup> a: array<u32, 4>;", FILL, "a[$]", STORE),
-    container("workgroup vector", "var<workgroup> a: vec4<u32>;", FILL, "a[$]", STORE),
-    container("workgroup atomics", "var<workgroup> a: array<atomic<u32>, 4>;",
-        "for (var n = 0u; n < 4u; n++) { atomicStore(&a[n], 10u + n); }", "atomicLoad(&a[$])", Some("atomicMax(&a[$], 99u)")),
-    container("storage array", "@group(0) @binding(2) var<storage, read_write> a: array<u32, 4>;", "", "a[$]", STORE),
-    container("storage without a length", "@group(0) @binding(2) var<storage, read_write> a: array<u32>;", "", "a[$]", STORE),
-    container("storage vector", "@group(0) @binding(2) var<storage, read_write> a: vec4<u32>;", "", "a[$]", STORE),
-    container("storage atomics", "@group(0) @binding(2) var<storage, read_write> a: array<atomic<u32>>;", "",
-        "atomicLoad(&a[$])", Some("atomicStore(&a[$], 99u)")),
-    container("storage exchange", "@group(0) @binding(2) var<storage, read_write> a: array<atomic<u32>>;", "",
-        "atomicOr(&a[$], 0u)", Some("atomicExchange(&a[$], 99u)")),
-    container("storage structure", "struct S { first: u32, all: array<u32, 3> } @group(0) @binding(2) var<storage, read_write> s: array<S>;",
-        "for (var n = 0u; n < 3u; n++) { s[0].all[n] = 11u + n; }", "s[0].all[$ - 1u]", STORE),
-    container("uniform array", "struct W { @size(16) v: u32 } @group(0) @binding(3) var<uniform> a: array<W, 4>;", "", "a[$].v", None),
-    container("read-only storage", "@group(0) @binding(2) var<storage, read> a: array<u32>;", "", "a[$]", None),
-    container("immediates", "var<immediate> a: array<u32, 4>;", "", "a[$]", None),
-    container("value", "", "let a = array<u32, 4>(out[0] + 10u, out[0] + 11u, out[0] + 12u, out[0] + 13u);", "a[$]", None),
-    container("value of a vector", "", "let a = vec4<u32>(10u, 11u, 12u, 13u) + out[0];", "a[$]", None),
-    container("long value", "", "var w: array<u32, 100>; for (var n = 0u; n < 100u; n++) { w[n] = n + 10u; } let a = w;",
-        "a[select($, 4096u, $ > 3u)] - select(0u, 96u, $ > 3u && POLICY != 1u)", None),
-    container("constant", "const a = array<u32, 4>(10u, 11u, 12u, 13u);", "", "a[$]", None),
-    container("pointer", "fn fetch(p: ptr<function, array<u32, 4>>, n: u32) -> u32 { return (*p)[n]; }
+    container(
+        "function array",
+        "",
+        "var a: array<u32, 4>; for (var n = 0u; n < 4u; n++) { a[n] = 10u + n; }",
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "function vector",
+        "",
+        "var a = vec4<u32>(10u, 11u, 12u, 13u);",
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "function matrix",
+        "",
+        "var a: mat4x4<f32>; for (var n = 0u; n < 4u; n++) { a[n] = vec4<f32>(f32(n + 10u)); }",
+        "u32(a[$].y)",
+        Some("a[$].y = 99.0"),
+    ),
+    container(
+        "private array",
+        "var<private> a: array<u32, 4>;",
+        FILL,
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "private vector",
+        "var<private> a: vec4<u32>;",
+        FILL,
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "workgroup array",
+        "var<workgroup> a: array<u32, 4>;",
+        FILL,
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "workgroup vector",
+        "var<workgroup> a: vec4<u32>;",
+        FILL,
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "workgroup atomics",
+        "var<workgroup> a: array<atomic<u32>, 4>;",
+        "for (var n = 0u; n < 4u; n++) { atomicStore(&a[n], 10u + n); }",
+        "atomicLoad(&a[$])",
+        Some("atomicMax(&a[$], 99u)"),
+    ),
+    container(
+        "storage array",
+        "@group(0) @binding(2) var<storage, read_write> a: array<u32, 4>;",
+        "",
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "storage without a length",
+        "@group(0) @binding(2) var<storage, read_write> a: array<u32>;",
+        "",
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "storage vector",
+        "@group(0) @binding(2) var<storage, read_write> a: vec4<u32>;",
+        "",
+        "a[$]",
+        STORE,
+    ),
+    container(
+        "storage atomics",
+        "@group(0) @binding(2) var<storage, read_write> a: array<atomic<u32>>;",
+        "",
+        "atomicLoad(&a[$])",
+        Some("atomicStore(&a[$], 99u)"),
+    ),
+    container(
+        "storage exchange",
+        "@group(0) @binding(2) var<storage, read_write> a: array<atomic<u32>>;",
+        "",
+        "atomicOr(&a[$], 0u)",
+        Some("atomicExchange(&a[$], 99u)"),
+    ),
+    container(
+        "storage structure",
+        "struct S { first: u32, all: array<u32, 3> } @group(0) @binding(2) var<storage, read_write> s: array<S>;",
+        "for (var n = 0u; n < 3u; n++) { s[0].all[n] = 11u + n; }",
+        "s[0].all[$ - 1u]",
+        STORE,
+    ),
+    container(
+        "uniform array",
+        "struct W { @size(16) v: u32 } @group(0) @binding(3) var<uniform> a: array<W, 4>;",
+        "",
+        "a[$].v",
+        None,
+    ),
+    container(
+        "read-only storage",
+        "@group(0) @binding(2) var<storage, read> a: array<u32>;",
+        "",
+        "a[$]",
+        None,
+    ),
+    container(
+        "immediates",
+        "var<immediate> a: array<u32, 4>;",
+        "",
+        "a[$]",
+        None,
+    ),
+    container(
+        "value",
+        "",
+        "let a = array<u32, 4>(out[0] + 10u, out[0] + 11u, out[0] + 12u, out[0] + 13u);",
+        "a[$]",
+        None,
+    ),
+    container(
+        "value of a vector",
+        "",
+        "let a = vec4<u32>(10u, 11u, 12u, 13u) + out[0];",
+        "a[$]",
+        None,
+    ),
+    container(
+        "long value",
+        "",
+        "var w: array<u32, 100>; for (var n = 0u; n < 100u; n++) { w[n] = n + 10u; } let a = w;",
+        "a[select($, 4096u, $ > 3u)] - select(0u, 96u, $ > 3u && POLICY != 1u)",
+        None,
+    ),
+    container(
+        "constant",
+        "const a = array<u32, 4>(10u, 11u, 12u, 13u);",
+        "",
+        "a[$]",
+        None,
+    ),
+    container(
+        "pointer",
+        "fn fetch(p: ptr<function, array<u32, 4>>, n: u32) -> u32 { return (*p)[n]; }
         fn put(p: ptr<function, array<u32, 4>>, n: u32) { (*p)[n] = 99u; }",
-        "var a: array<u32, 4>; for (var n = 0u; n < 4u; n++) { a[n] = 10u + n; }", "fetch(&a, $)", Some("put(&a, $)")),
+        "var a: array<u32, 4>; for (var n = 0u; n < 4u; n++) { a[n] = 10u + n; }",
+        "fetch(&a, $)",
+        Some("put(&a, $)"),
+    ),
 ];
 
 const INDICES: [u32; 2] = [4, u32::MAX];
@@ -113,7 +238,8 @@ fn text(container: &Container, is_write: bool, policy: usize) -> (String, u32) {
 
 /// Runs a case: what `out` holds, or the fault's line.
 fn run(text: &str, index: u32, bounds: Bounds) -> Result<Vec<u32>, (FaultKind, u32)> {
-    let shader = Shader::wgsl("bounds.wgsl", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let shader =
+        Shader::wgsl("bounds.wgsl", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let device = common::plain();
     let options = TranslateOptions {
         bounds,
@@ -127,12 +253,19 @@ fn run(text: &str, index: u32, bounds: Bounds) -> Result<Vec<u32>, (FaultKind, u
         (0, out.clone()),
         (1, upload(&[index])),
         (2, upload(&[10, 11, 12, 13])),
-        (3, upload(&[10, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0, 13, 0, 0, 0])),
+        (
+            3,
+            upload(&[10, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0, 13, 0, 0, 0]),
+        ),
     ];
-    let bindings = buffers.map(|(binding, buffer)| Binding::new(0, binding, &buffer.cast().expect("bytes")));
+    let bindings =
+        buffers.map(|(binding, buffer)| Binding::new(0, binding, &buffer.cast().expect("bytes")));
     let immediates: Vec<u8> = match pipeline.interface().immediate_bytes {
         0 => Vec::new(),
-        _ => [10u32, 11, 12, 13].iter().flat_map(|word| word.to_le_bytes()).collect(),
+        _ => [10u32, 11, 12, 13]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect(),
     };
     match pipeline.dispatch([1, 1, 1], &bindings, &immediates) {
         Ok(_) => Ok(out.to_vec().expect("it can be read")),
@@ -152,7 +285,10 @@ fn indices_behind_the_end_are_what_the_policy_says() {
             if is_write && container.write.is_none() {
                 continue;
             }
-            for (policy, bounds) in [Bounds::Restrict, Bounds::Zero, Bounds::Fault].into_iter().enumerate() {
+            for (policy, bounds) in [Bounds::Restrict, Bounds::Zero, Bounds::Fault]
+                .into_iter()
+                .enumerate()
+            {
                 let (text, line) = text(container, is_write, policy);
                 for index in INDICES {
                     check(container, is_write, bounds, index, &text, line);
@@ -165,7 +301,10 @@ fn indices_behind_the_end_are_what_the_policy_says() {
 }
 
 fn check(container: &Container, is_write: bool, bounds: Bounds, index: u32, text: &str, line: u32) {
-    let what = format!("{}, write {is_write}, {bounds:?}, index {index}", container.name);
+    let what = format!(
+        "{}, write {is_write}, {bounds:?}, index {index}",
+        container.name
+    );
     let outcome = run(text, index, bounds);
     if bounds == Bounds::Fault {
         let (kind, at) = outcome.expect_err(&what);

@@ -29,12 +29,17 @@ fn reported(body: &str, bounds: Bounds) -> Vec<(String, u32)> {
     let pipeline = common::pipeline(&device, &shader, "main", &options);
     let a: Buffer<u32> = device.upload(&[7; 64]).expect("there is room");
     let b = device.allocate(256).expect("there is room");
-    let bindings = [Binding::new(0, 0, &a.cast().expect("bytes")), Binding::new(0, 1, &b)];
+    let bindings = [
+        Binding::new(0, 0, &a.cast().expect("bytes")),
+        Binding::new(0, 1, &b),
+    ];
     match pipeline.dispatch([2, 1, 1], &bindings, &[]) {
         Ok(report) => {
             let findings = report.expect("there are workgroups").findings;
             let findings = findings.iter();
-            findings.map(|f| (f.to_string(), f.place.location.line)).collect()
+            findings
+                .map(|f| (f.to_string(), f.place.location.line))
+                .collect()
         }
         Err(LaunchError::Device(DeviceError::Fault { report, .. })) => {
             let fault = report.fault.expect("a report of a fault has it");
@@ -50,8 +55,13 @@ fn check(body: &str, bounds: Bounds, what: &str) {
     let marked = text.lines().position(|line| line.contains("// here"));
     let line = marked.expect("a line is marked") as u32 + 1;
     let reported = reported(body, bounds);
-    let is_said = reported.iter().any(|(text, at)| text.contains(what) && *at == line);
-    assert!(is_said, "expected `{what}` of line {line}, reported: {reported:#?}\n{text}");
+    let is_said = reported
+        .iter()
+        .any(|(text, at)| text.contains(what) && *at == line);
+    assert!(
+        is_said,
+        "expected `{what}` of line {line}, reported: {reported:#?}\n{text}"
+    );
 }
 
 #[test]
@@ -154,9 +164,13 @@ fn inner(n: u32) -> u32 {
     };
     let pipeline = common::pipeline(&device, &shader, "main", &options);
     let mut buffers = [vec![1; 8]];
-    let error = common::dispatch(&device, &pipeline, [1, 1, 1], &mut buffers).expect_err("it is outside");
+    let error =
+        common::dispatch(&device, &pipeline, [1, 1, 1], &mut buffers).expect_err("it is outside");
     let message = error.to_string();
-    assert!(message.contains("line 3, column 12 of calls.wgsl"), "{message}");
+    assert!(
+        message.contains("line 3, column 12 of calls.wgsl"),
+        "{message}"
+    );
     assert!(message.contains("inlined at line 6"), "{message}");
 }
 
@@ -181,7 +195,11 @@ fn refusals_name_line_and_column() {
         let translated = shader.and_then(|shader| shader.translate("main", &options));
         let error = translated.expect_err("it is refused");
         assert_eq!(error.place.position, Some((line, column)), "{error}");
-        assert_eq!(matches!(error.reason, Reason::Unsupported(_)), is_ours, "{error}");
+        assert_eq!(
+            matches!(error.reason, Reason::Unsupported(_)),
+            is_ours,
+            "{error}"
+        );
     }
 }
 
@@ -191,9 +209,13 @@ fn requests_that_do_not_fit_are_errors() {
 @compute @workgroup_size(1) fn main() { a[0] = n; }";
     let shader = Shader::wgsl("override.wgsl", text).unwrap_or_else(|error| panic!("{error}"));
     let mut options = TranslateOptions::default();
-    let error = shader.translate("main", &options).expect_err("n has no value");
+    let error = shader
+        .translate("main", &options)
+        .expect_err("n has no value");
     assert!(error.to_string().contains('n'), "{error}");
-    let error = shader.translate("other", &options).expect_err("there is no such entry point");
+    let error = shader
+        .translate("other", &options)
+        .expect_err("there is no such entry point");
     assert!(error.to_string().contains("there are main"), "{error}");
     options.constants.insert("n".to_string(), 5.0);
     let device = common::plain();
@@ -202,6 +224,11 @@ fn requests_that_do_not_fit_are_errors() {
     let report = common::dispatch(&device, &pipeline, [1, 1, 1], &mut buffers);
     report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(buffers[0], [5, 0, 0, 0]);
-    let missing = pipeline.dispatch([1, 1, 1], &[], &[]).expect_err("nothing is bound");
-    assert!(missing.to_string().contains("@group(0) @binding(0)"), "{missing}");
+    let missing = pipeline
+        .dispatch([1, 1, 1], &[], &[])
+        .expect_err("nothing is bound");
+    assert!(
+        missing.to_string().contains("@group(0) @binding(0)"),
+        "{missing}"
+    );
 }

@@ -106,7 +106,9 @@ fn model(kind: Kind, call: &str, values: &[u32; LANES], mask: u32, lane: usize) 
     let is_active = |lane: usize| lane < LANES && mask >> lane & 1 == 1;
     let active = |range: std::ops::Range<usize>| range.filter(|&lane| is_active(lane));
     let fold = |op: &str, range| {
-        active(range).map(|lane| values[lane]).reduce(|a, b| kind.combine(op, a, b))
+        active(range)
+            .map(|lane| values[lane])
+            .reduce(|a, b| kind.combine(op, a, b))
     };
     // What another lane has, or the own value if that lane is not active.
     let of = |other: usize| match is_active(other) {
@@ -240,7 +242,10 @@ fn votes_equal_a_model_on_the_host() {
                     1 => [mask & votes, 0, 0, 0, mask, 0, 0, 0, all, any, 0, 0],
                     _ => [7; 12],
                 };
-                assert_eq!(is, expected, "mask {mask:#x}, votes {votes:#x}, lane {lane}");
+                assert_eq!(
+                    is, expected,
+                    "mask {mask:#x}, votes {votes:#x}, lane {lane}"
+                );
             }
         }
     }

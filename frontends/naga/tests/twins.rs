@@ -118,7 +118,9 @@ fn glsl_and_wgsl_give_equal_bits() {
     let seed = 0x7177u32;
     // A linear congruential generator is enough to have different words.
     let step = |word: &u32| Some(word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
-    let values: Vec<u32> = std::iter::successors(Some(seed), step).take(COUNT as usize).collect();
+    let values: Vec<u32> = std::iter::successors(Some(seed), step)
+        .take(COUNT as usize)
+        .collect();
     for twin in TWINS {
         let read = Shader::glsl("twin.comp", &glsl(twin));
         let first = read.unwrap_or_else(|error| panic!("{}: {error}", twin.name));
@@ -127,6 +129,10 @@ fn glsl_and_wgsl_give_equal_bits() {
         let (first, second) = (run(&first, &values), run(&second, &values));
         assert_eq!(first, second, "{}, seed {seed:#x}", twin.name);
         // What is always the same would show nothing.
-        assert!(second.iter().any(|word| *word != second[0]), "{}", twin.name);
+        assert!(
+            second.iter().any(|word| *word != second[0]),
+            "{}",
+            twin.name
+        );
     }
 }

@@ -36,7 +36,9 @@ fn run(case: &Case, mistake: Option<Mistake>) -> Result<Vec<u32>, String> {
         bindings.push(Binding::new(0, number as u32, &bytes));
     }
     let report = pipeline.dispatch([1, 1, 1], &bindings, &[]);
-    let report = report.map_err(|error| error.to_string())?.ok_or("nothing ran")?;
+    let report = report
+        .map_err(|error| error.to_string())?
+        .ok_or("nothing ran")?;
     if let Some(finding) = report.findings.first() {
         return Err(finding.to_string());
     }
@@ -75,7 +77,9 @@ fn each_planted_mistake_is_found() {
         M::UnsignedShift,
     ];
     for mistake in mistakes {
-        let mut by = CASES.iter().filter(|case| run(case, Some(mistake)) != Ok(case.expected.to_vec()));
+        let mut by = CASES
+            .iter()
+            .filter(|case| run(case, Some(mistake)) != Ok(case.expected.to_vec()));
         assert!(by.next().is_some(), "{mistake:?} is found by no case");
     }
 }

@@ -27,7 +27,11 @@ struct Checked {
 
 impl Translator<'_, '_, '_> {
     /// `Expression::Access`.
-    pub(super) fn access(&mut self, base: Handle<Expression>, index: Handle<Expression>) -> Result<Value> {
+    pub(super) fn access(
+        &mut self,
+        base: Handle<Expression>,
+        index: Handle<Expression>,
+    ) -> Result<Value> {
         let known = self.constant_index(index);
         let base_value = match self.value(base)? {
             Value::Place(place) => return self.access_place(place, index).map(Value::Place),
@@ -35,7 +39,9 @@ impl Translator<'_, '_, '_> {
         };
         let ty = self.type_of(base);
         let sequence = self.sequence(&ty)?;
-        let length = sequence.length.ok_or_else(|| invalid("a value without a length"))?;
+        let length = sequence
+            .length
+            .ok_or_else(|| invalid("a value without a length"))?;
         if let Some(index) = known
             && index < length
         {

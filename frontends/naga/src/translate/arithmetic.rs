@@ -85,17 +85,16 @@ impl Translator<'_, '_, '_> {
                     (_, false) => self.builder.ins().urem(a, divisor),
                 }
             }
-            B::Equal
-            | B::NotEqual
-            | B::Less
-            | B::LessEqual
-            | B::Greater
-            | B::GreaterEqual => self.comparison(op, scalar, a, b)?,
+            B::Equal | B::NotEqual | B::Less | B::LessEqual | B::Greater | B::GreaterEqual => {
+                self.comparison(op, scalar, a, b)?
+            }
             B::And | B::LogicalAnd => self.builder.ins().band(a, b),
             B::InclusiveOr | B::LogicalOr => self.builder.ins().bor(a, b),
             B::ExclusiveOr => self.builder.ins().bxor(a, b),
             B::ShiftLeft => self.builder.ins().ishl(a, b),
-            B::ShiftRight if is_signed && !planted(Mistake::UnsignedShift) => self.builder.ins().sshr(a, b),
+            B::ShiftRight if is_signed && !planted(Mistake::UnsignedShift) => {
+                self.builder.ins().sshr(a, b)
+            }
             B::ShiftRight => self.builder.ins().ushr(a, b),
         })
     }

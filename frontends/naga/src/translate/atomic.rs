@@ -26,7 +26,10 @@ impl Translator<'_, '_, '_> {
         };
         let whole = match address.offset {
             0 => address.base,
-            offset => self.builder.ins().iadd_imm_u(address.base, i64::from(offset)),
+            offset => self
+                .builder
+                .ins()
+                .iadd_imm_u(address.base, i64::from(offset)),
         };
         Ok((whole, address))
     }
@@ -44,7 +47,12 @@ impl Translator<'_, '_, '_> {
     }
 
     /// `atomicStore`.
-    pub(super) fn atomic_store(&mut self, place: &Place, scalar: Scalar, value: Handle<Expression>) -> Result<()> {
+    pub(super) fn atomic_store(
+        &mut self,
+        place: &Place,
+        scalar: Scalar,
+        value: Handle<Expression>,
+    ) -> Result<()> {
         let value = self.single(value)?;
         let (whole, address) = self.atomic_address(place)?;
         let bits = integer_of(clif(scalar)?)?;
@@ -95,10 +103,16 @@ impl Translator<'_, '_, '_> {
         use AtomicFunction as A;
         let ty = clif(scalar)?;
         let bits = integer_of(ty)?;
-        let (is_signed, is_float) = (scalar.kind == ScalarKind::Sint, scalar.kind == ScalarKind::Float);
+        let (is_signed, is_float) = (
+            scalar.kind == ScalarKind::Sint,
+            scalar.kind == ScalarKind::Float,
+        );
         if let Some(compared) = compared {
             let (compared, value) = (self.bitcast(compared, bits), self.bitcast(value, bits));
-            let old = self.builder.ins().atomic_cas(flags(), address, compared, value);
+            let old = self
+                .builder
+                .ins()
+                .atomic_cas(flags(), address, compared, value);
             let exchanged = self.builder.ins().icmp(IntCC::Equal, old, compared);
             return Ok(vec![self.bitcast(old, ty), exchanged]);
         }
@@ -130,13 +144,18 @@ impl Translator<'_, '_, '_> {
     ) -> Result<Vec<ir::Value>> {
         let is_global = self.builder.func.dfg.value_type(address) == I64;
         if scalar.width != 4 || !is_global {
-            return Err(unsupported("sums of floats by atomics but of f32 in buffers"));
+            return Err(unsupported(
+                "sums of floats by atomics but of f32 in buffers",
+            ));
         }
         let value = match fun {
             AtomicFunction::Subtract => self.builder.ins().fneg(value),
             _ => value,
         };
-        Ok(vec![self.builder.intrinsic("gpu_atomic_add_f32", &[address, value])])
+        Ok(vec![
+            self.builder
+                .intrinsic("gpu_atomic_add_f32", &[address, value]),
+        ])
     }
 }
 

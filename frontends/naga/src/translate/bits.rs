@@ -84,7 +84,12 @@ impl Translator<'_, '_, '_> {
     }
 
     /// Offset and length of a field, cut to what there is.
-    fn field(&mut self, ty: ir::Type, offset: ir::Value, count: ir::Value) -> (ir::Value, ir::Value) {
+    fn field(
+        &mut self,
+        ty: ir::Type,
+        offset: ir::Value,
+        count: ir::Value,
+    ) -> (ir::Value, ir::Value) {
         let width = self.integer(I32, ty.bits().into());
         let offset = self.builder.ins().umin(offset, width);
         let rest = self.builder.ins().isub(width, offset);

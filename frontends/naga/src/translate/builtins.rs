@@ -19,7 +19,9 @@ impl Translator<'_, '_, '_> {
             return self.built_in(binding).map(Value::Lanes);
         }
         let TypeInner::Struct { members, .. } = &self.module.types[argument.ty].inner else {
-            return Err(invalid("an argument of an entry point that is no built-in value"));
+            return Err(invalid(
+                "an argument of an entry point that is no built-in value",
+            ));
         };
         let mut lanes = Vec::new();
         for member in members {
@@ -37,7 +39,11 @@ impl Translator<'_, '_, '_> {
         let [x, y, z] = self.workgroup_size;
         Ok(match built_in {
             BuiltIn::GlobalInvocationId => {
-                let names = [("gpu_ctaid_x", "gpu_tid_x", x), ("gpu_ctaid_y", "gpu_tid_y", y), ("gpu_ctaid_z", "gpu_tid_z", z)];
+                let names = [
+                    ("gpu_ctaid_x", "gpu_tid_x", x),
+                    ("gpu_ctaid_y", "gpu_tid_y", y),
+                    ("gpu_ctaid_z", "gpu_tid_z", z),
+                ];
                 let ids = names.map(|(group, own, size)| {
                     let [group, own] = [group, own].map(|name| self.builder.intrinsic(name, &[]));
                     let first = self.builder.ins().imul_imm_u(group, i64::from(size));
@@ -48,9 +54,9 @@ impl Translator<'_, '_, '_> {
             BuiltIn::LocalInvocationId => self.hardware(["gpu_tid_x", "gpu_tid_y", "gpu_tid_z"]),
             BuiltIn::LocalInvocationIndex => vec![self.local_index()],
             BuiltIn::WorkGroupId => self.hardware(["gpu_ctaid_x", "gpu_ctaid_y", "gpu_ctaid_z"]),
-            BuiltIn::WorkGroupSize => {
-                [x, y, z].map(|size| self.integer(I32, size.into())).to_vec()
-            }
+            BuiltIn::WorkGroupSize => [x, y, z]
+                .map(|size| self.integer(I32, size.into()))
+                .to_vec(),
             BuiltIn::NumWorkGroups => {
                 self.hardware(["gpu_nctaid_x", "gpu_nctaid_y", "gpu_nctaid_z"])
             }
@@ -72,7 +78,8 @@ impl Translator<'_, '_, '_> {
     /// The invocation in its workgroup, x fastest.
     pub(super) fn local_index(&mut self) -> ir::Value {
         let [columns, rows, _] = self.workgroup_size;
-        let [x, y, z] = ["gpu_tid_x", "gpu_tid_y", "gpu_tid_z"].map(|name| self.builder.intrinsic(name, &[]));
+        let [x, y, z] =
+            ["gpu_tid_x", "gpu_tid_y", "gpu_tid_z"].map(|name| self.builder.intrinsic(name, &[]));
         let plane = self.builder.ins().imul_imm_u(z, i64::from(rows));
         let row = self.builder.ins().iadd(plane, y);
         let first = self.builder.ins().imul_imm_u(row, i64::from(columns));

@@ -25,7 +25,11 @@ impl Translator<'_, '_, '_> {
                 (FloatCC::OrderedNotEqual, IntCC::NotEqual, IntCC::NotEqual)
             }
             B::NotEqual => (FloatCC::NotEqual, IntCC::NotEqual, IntCC::NotEqual),
-            B::Less => (FloatCC::LessThan, IntCC::SignedLessThan, IntCC::UnsignedLessThan),
+            B::Less => (
+                FloatCC::LessThan,
+                IntCC::SignedLessThan,
+                IntCC::UnsignedLessThan,
+            ),
             B::LessEqual => (
                 FloatCC::LessThanOrEqual,
                 IntCC::SignedLessThanOrEqual,

@@ -52,7 +52,11 @@ pub(super) fn pattern(literal: Literal) -> Result<(Scalar, u64)> {
 
 impl Translator<'_, '_, '_> {
     /// The patterns of a constant expression's leaves; none if it is not constant.
-    fn patterns(&self, arena: &Arena<Expression>, expression: Handle<Expression>) -> Result<Option<Vec<u64>>> {
+    fn patterns(
+        &self,
+        arena: &Arena<Expression>,
+        expression: Handle<Expression>,
+    ) -> Result<Option<Vec<u64>>> {
         Ok(Some(match arena[expression] {
             Expression::Literal(literal) => vec![pattern(literal)?.1],
             Expression::Constant(constant) => {
@@ -84,14 +88,19 @@ impl Translator<'_, '_, '_> {
     }
 
     /// A constant expression of the module, of a type.
-    pub(super) fn global_value(&mut self, expression: Handle<Expression>, ty: &Ty) -> Result<Value> {
+    pub(super) fn global_value(
+        &mut self,
+        expression: Handle<Expression>,
+        ty: &Ty,
+    ) -> Result<Value> {
         if self.is_stored(ty)? {
             return self.stored(Name::Global(expression), ty, |this| {
                 this.patterns(&this.module.global_expressions, expression)
             });
         }
         let patterns = self.patterns(&self.module.global_expressions, expression)?;
-        let patterns = patterns.ok_or_else(|| unsupported("a constant that naga has not evaluated"))?;
+        let patterns =
+            patterns.ok_or_else(|| unsupported("a constant that naga has not evaluated"))?;
         let leaves = self.leaves(ty)?;
         let mut lanes = Vec::with_capacity(leaves.len());
         for (leaf, pattern) in leaves.iter().zip(patterns) {
@@ -138,7 +147,10 @@ impl Translator<'_, '_, '_> {
     }
 
     /// The memory of an expression of the current function, if it is constant.
-    pub(super) fn constant_slot(&mut self, expression: Handle<Expression>) -> Result<Option<Address>> {
+    pub(super) fn constant_slot(
+        &mut self,
+        expression: Handle<Expression>,
+    ) -> Result<Option<Address>> {
         let name = match self.frame.function.expressions[expression] {
             Expression::Constant(constant) => Name::Constant(constant),
             Expression::ZeroValue(ty) => Name::Zero(ty),
@@ -147,7 +159,8 @@ impl Translator<'_, '_, '_> {
         };
         let ty = self.type_of(expression);
         let arena = &self.frame.function.expressions;
-        if !self.constants.slots.contains_key(&name) && self.patterns(arena, expression)?.is_none() {
+        if !self.constants.slots.contains_key(&name) && self.patterns(arena, expression)?.is_none()
+        {
             return Ok(None);
         }
         let value = self.stored(name, &ty, |this| match name {

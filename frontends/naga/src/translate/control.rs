@@ -113,7 +113,12 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
-    fn branch(&mut self, condition: Handle<Expression>, accept: &Block, reject: &Block) -> Result<()> {
+    fn branch(
+        &mut self,
+        condition: Handle<Expression>,
+        accept: &Block,
+        reject: &Block,
+    ) -> Result<()> {
         let condition = self.single(condition)?;
         let [then, otherwise, behind] = [(); 3].map(|()| self.builder.create_block());
         (self.builder.ins()).brif(condition, then, &[], otherwise, &[]);
@@ -141,7 +146,10 @@ impl Translator<'_, '_, '_> {
             _ => behind,
         });
         for (number, case) in cases.iter().enumerate() {
-            let next = starts.get(number + 1).copied().filter(|_| case.fall_through);
+            let next = starts
+                .get(number + 1)
+                .copied()
+                .filter(|_| case.fall_through);
             self.arm(starts[number], &case.body, next.unwrap_or(behind))?;
         }
         self.frame.breaks.pop();
@@ -158,10 +166,12 @@ impl Translator<'_, '_, '_> {
         let [turn, next, behind] = [(); 3].map(|()| self.builder.create_block());
         self.builder.ins().jump(turn, &[]);
         self.frame.breaks.push(behind);
-        self.frame.continues.push(match planted(Mistake::SkippedContinuing) {
-            true => turn,
-            false => next,
-        });
+        self.frame
+            .continues
+            .push(match planted(Mistake::SkippedContinuing) {
+                true => turn,
+                false => next,
+            });
         self.arm(turn, body, next)?;
         self.frame.continues.pop();
         self.builder.switch_to_block(next);
@@ -194,7 +204,11 @@ impl Translator<'_, '_, '_> {
         }
     }
 
-    fn store_statement(&mut self, pointer: Handle<Expression>, value: Handle<Expression>) -> Result<()> {
+    fn store_statement(
+        &mut self,
+        pointer: Handle<Expression>,
+        value: Handle<Expression>,
+    ) -> Result<()> {
         let place = self.place(pointer)?;
         if let naga::TypeInner::Atomic(scalar) = *self.inner(&place.ty) {
             return self.atomic_store(&place, scalar, value);
@@ -208,7 +222,11 @@ impl Translator<'_, '_, '_> {
     }
 
     /// All threads read the same: nobody writes before the last has read.
-    fn uniform_load(&mut self, pointer: Handle<Expression>, result: Handle<Expression>) -> Result<()> {
+    fn uniform_load(
+        &mut self,
+        pointer: Handle<Expression>,
+        result: Handle<Expression>,
+    ) -> Result<()> {
         let place = self.place(pointer)?;
         self.builder.call_intrinsic("gpu_bar_sync", &[]);
         let value: Value = match *self.inner(&place.ty) {

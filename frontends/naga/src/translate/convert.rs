@@ -59,7 +59,12 @@ impl Translator<'_, '_, '_> {
     }
 
     /// A scalar by its value.
-    pub(super) fn converted(&mut self, value: ir::Value, from: Scalar, to: Scalar) -> Result<ir::Value> {
+    pub(super) fn converted(
+        &mut self,
+        value: ir::Value,
+        from: Scalar,
+        to: Scalar,
+    ) -> Result<ir::Value> {
         use ScalarKind::{Bool, Float, Sint, Uint};
         let (source, target) = (clif(from)?, clif(to)?);
         Ok(match (from.kind, to.kind) {
@@ -77,7 +82,9 @@ impl Translator<'_, '_, '_> {
                 let zero = self.integer(source, 0);
                 self.builder.ins().icmp(IntCC::NotEqual, value, zero)
             }
-            (Sint, Sint | Uint) if target.bits() > source.bits() && !planted(Mistake::SignExtension) => {
+            (Sint, Sint | Uint)
+                if target.bits() > source.bits() && !planted(Mistake::SignExtension) =>
+            {
                 self.builder.ins().sextend(target, value)
             }
             (Sint | Uint, Sint | Uint) => self.resize(value, target),

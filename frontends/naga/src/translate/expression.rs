@@ -106,7 +106,9 @@ impl Translator<'_, '_, '_> {
             Expression::ImageSample { .. }
             | Expression::ImageLoad { .. }
             | Expression::ImageQuery { .. } => return Err(unsupported("textures")),
-            Expression::Derivative { .. } => return Err(invalid("a derivative in a compute shader")),
+            Expression::Derivative { .. } => {
+                return Err(invalid("a derivative in a compute shader"));
+            }
             Expression::RayQueryVertexPositions { .. }
             | Expression::RayQueryProceedResult
             | Expression::RayQueryGetIntersection { .. } => return Err(unsupported("ray queries")),
@@ -117,7 +119,11 @@ impl Translator<'_, '_, '_> {
         Ok(Value::Lanes(lanes))
     }
 
-    fn compose(&mut self, whole: Handle<Expression>, components: &[Handle<Expression>]) -> Result<Value> {
+    fn compose(
+        &mut self,
+        whole: Handle<Expression>,
+        components: &[Handle<Expression>],
+    ) -> Result<Value> {
         let ty = self.type_of(whole);
         if !self.is_stored(&ty)? {
             let mut lanes = Vec::new();

@@ -15,7 +15,12 @@ use naga::{MathFunction, Scalar, ScalarKind};
 
 impl Translator<'_, '_, '_> {
     /// A function of the library by its name for f64; operands that are integers are passed as they are.
-    pub(super) fn library(&mut self, name: &str, scalar: Scalar, operands: &[ir::Value]) -> Result<ir::Value> {
+    pub(super) fn library(
+        &mut self,
+        name: &str,
+        scalar: Scalar,
+        operands: &[ir::Value],
+    ) -> Result<ir::Value> {
         let operands: Vec<_> = operands.iter().map(|&v| self.at_least_single(v)).collect();
         let (name, ty) = match scalar.width {
             8 => (name.to_string(), F64),
@@ -137,7 +142,10 @@ impl Translator<'_, '_, '_> {
             (M::Max, &[a, b]) => self.builder.ins().fmax(a, b),
             (M::Clamp, &[a, low, high]) => self.clamped(a, low, high),
             (M::Saturate, &[a]) => {
-                let (zero, one) = (self.float_constant(scalar, 0.0)?, self.float_constant(scalar, 1.0)?);
+                let (zero, one) = (
+                    self.float_constant(scalar, 0.0)?,
+                    self.float_constant(scalar, 1.0)?,
+                );
                 self.clamped(a, zero, one)
             }
             (M::Radians | M::Degrees, &[a]) => {
@@ -158,7 +166,10 @@ impl Translator<'_, '_, '_> {
             }
             (M::Sign, &[a]) => {
                 let zero = self.float_constant(scalar, 0.0)?;
-                let (one, minus) = (self.float_constant(scalar, 1.0)?, self.float_constant(scalar, -1.0)?);
+                let (one, minus) = (
+                    self.float_constant(scalar, 1.0)?,
+                    self.float_constant(scalar, -1.0)?,
+                );
                 let is_positive = self.builder.ins().fcmp(FloatCC::GreaterThan, a, zero);
                 let is_negative = self.builder.ins().fcmp(FloatCC::LessThan, a, zero);
                 let rest = self.builder.ins().select(is_negative, minus, zero);
@@ -168,21 +179,33 @@ impl Translator<'_, '_, '_> {
             (M::Mix, &[a, b, part]) => {
                 let one = self.float_constant(scalar, 1.0)?;
                 let rest = self.builder.ins().fsub(one, part);
-                let (a, b) = (self.builder.ins().fmul(a, rest), self.builder.ins().fmul(b, part));
+                let (a, b) = (
+                    self.builder.ins().fmul(a, rest),
+                    self.builder.ins().fmul(b, part),
+                );
                 self.builder.ins().fadd(a, b)
             }
             (M::Step, &[edge, a]) => {
-                let (zero, one) = (self.float_constant(scalar, 0.0)?, self.float_constant(scalar, 1.0)?);
+                let (zero, one) = (
+                    self.float_constant(scalar, 0.0)?,
+                    self.float_constant(scalar, 1.0)?,
+                );
                 let is_above = (self.builder.ins()).fcmp(FloatCC::LessThanOrEqual, edge, a);
                 self.builder.ins().select(is_above, one, zero)
             }
             (M::SmoothStep, &[low, high, a]) => {
-                let (zero, one) = (self.float_constant(scalar, 0.0)?, self.float_constant(scalar, 1.0)?);
+                let (zero, one) = (
+                    self.float_constant(scalar, 0.0)?,
+                    self.float_constant(scalar, 1.0)?,
+                );
                 let way = self.builder.ins().fsub(a, low);
                 let whole = self.builder.ins().fsub(high, low);
                 let part = self.builder.ins().fdiv(way, whole);
                 let part = self.clamped(part, zero, one);
-                let (two, three) = (self.float_constant(scalar, 2.0)?, self.float_constant(scalar, 3.0)?);
+                let (two, three) = (
+                    self.float_constant(scalar, 2.0)?,
+                    self.float_constant(scalar, 3.0)?,
+                );
                 let double = self.builder.ins().fmul(two, part);
                 let rest = self.builder.ins().fsub(three, double);
                 let square = self.builder.ins().fmul(part, part);
@@ -233,7 +256,10 @@ impl Translator<'_, '_, '_> {
             _ => (f32::MIN_POSITIVE.into(), 2f64.powi(25)),
         };
         let shift = scale.log2() as i64;
-        let (least, scale) = (self.float_constant(held, least)?, self.float_constant(held, scale)?);
+        let (least, scale) = (
+            self.float_constant(held, least)?,
+            self.float_constant(held, scale)?,
+        );
         let size = self.builder.ins().fabs(wide);
         let is_small = self.builder.ins().fcmp(FloatCC::LessThan, size, least);
         let scaled = self.builder.ins().fmul(wide, scale);

@@ -145,7 +145,9 @@ impl Translator<'_, '_, '_> {
         result: Option<Handle<Expression>>,
     ) -> Result<()> {
         if self.depth == MOST_DEPTH {
-            return Err(unsupported(format!("more than {MOST_DEPTH} calls inside each other")));
+            return Err(unsupported(format!(
+                "more than {MOST_DEPTH} calls inside each other"
+            )));
         }
         if self.builder.func.dfg.num_insts() > MOST_INSTRUCTIONS {
             return Err(unsupported(

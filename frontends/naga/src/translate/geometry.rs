@@ -22,7 +22,8 @@ impl Translator<'_, '_, '_> {
                 };
                 let (x, y, z) = ((*b, *f, *c, *e), (*c, *d, *a, *f), (*a, *e, *b, *d));
                 let parts = [x, y, z].map(|(a, b, c, d)| {
-                    let (main, other) = (self.builder.ins().fmul(a, b), self.builder.ins().fmul(c, d));
+                    let (main, other) =
+                        (self.builder.ins().fmul(a, b), self.builder.ins().fmul(c, d));
                     self.builder.ins().fsub(main, other)
                 });
                 parts.to_vec()
@@ -30,12 +31,17 @@ impl Translator<'_, '_, '_> {
             MathFunction::Length => vec![self.length(scalar, first)?],
             MathFunction::Distance => {
                 let pairs = first.iter().zip(operands.get(1)?);
-                let ways: Lanes = pairs.map(|(&a, &b)| self.builder.ins().fsub(a, b)).collect();
+                let ways: Lanes = pairs
+                    .map(|(&a, &b)| self.builder.ins().fsub(a, b))
+                    .collect();
                 vec![self.length(scalar, &ways)?]
             }
             MathFunction::Normalize => {
                 let length = self.length(scalar, first)?;
-                first.iter().map(|&lane| self.builder.ins().fdiv(lane, length)).collect()
+                first
+                    .iter()
+                    .map(|&lane| self.builder.ins().fdiv(lane, length))
+                    .collect()
             }
             MathFunction::FaceForward => {
                 let dot = self.dot(scalar, operands.get(1)?, operands.get(2)?)?;
@@ -58,13 +64,20 @@ impl Translator<'_, '_, '_> {
                 });
                 lanes.collect()
             }
-            MathFunction::Refract => self.refract(scalar, first, operands.get(1)?, operands.single(2)?)?,
+            MathFunction::Refract => {
+                self.refract(scalar, first, operands.get(1)?, operands.single(2)?)?
+            }
             _ => return Err(self.not_float(fun)),
         })
     }
 
     /// The sum of the products of components.
-    pub(super) fn dot(&mut self, scalar: Scalar, a: &[ir::Value], b: &[ir::Value]) -> Result<ir::Value> {
+    pub(super) fn dot(
+        &mut self,
+        scalar: Scalar,
+        a: &[ir::Value],
+        b: &[ir::Value],
+    ) -> Result<ir::Value> {
         let is_float = scalar.kind == ScalarKind::Float;
         let mut sum = None;
         for (&a, &b) in a.iter().zip(b) {
@@ -96,7 +109,10 @@ impl Translator<'_, '_, '_> {
         normal: &[ir::Value],
         ratio: ir::Value,
     ) -> Result<Lanes> {
-        let (zero, one) = (self.float_constant(scalar, 0.0)?, self.float_constant(scalar, 1.0)?);
+        let (zero, one) = (
+            self.float_constant(scalar, 0.0)?,
+            self.float_constant(scalar, 1.0)?,
+        );
         let dot = self.dot(scalar, normal, incident)?;
         // k = 1 - ratio^2 (1 - dot^2)
         let square = self.builder.ins().fmul(dot, dot);

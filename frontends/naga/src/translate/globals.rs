@@ -7,18 +7,19 @@ use super::reach::is_private;
 use super::types::Ty;
 use super::{Result, Translator};
 use crate::error::{Reason, invalid, unsupported};
-use crate::mistakes::{Mistake, planted};
 use crate::interface::{Access, BoundBuffer, Interface};
+use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
-use cranelift_thisgpu::build::GpuBuilder;
 use cranelift_thisgpu::DeviceProperties;
+use cranelift_thisgpu::build::GpuBuilder;
 use naga::proc::Layouter;
 use naga::valid::ModuleInfo;
 use naga::{
-    AddressSpace, ArraySize, GlobalVariable, Handle, Module, ResourceBinding, Span, StorageAccess, TypeInner,
+    AddressSpace, ArraySize, GlobalVariable, Handle, Module, ResourceBinding, Span, StorageAccess,
+    TypeInner,
 };
 
 /// Workgroup memory is given in pieces of so many bytes, what one thread zeroes at once.
@@ -75,7 +76,8 @@ impl Plan {
                 }
                 AddressSpace::WorkGroup => {
                     let offset = shared.next_multiple_of(u64::from(layout.alignment * 1u32));
-                    plan.workgroup.push((handle, offset.min(u32::MAX.into()) as u32));
+                    plan.workgroup
+                        .push((handle, offset.min(u32::MAX.into()) as u32));
                     shared = offset + u64::from(layout.size);
                 }
                 AddressSpace::Private => plan.private.push(handle),
@@ -105,9 +107,8 @@ impl Plan {
         bound.sort_by_key(|(binding, _)| (binding.group, binding.binding));
         for (binding, handle) in bound {
             let buffer = bound_buffer(module, layouter, handle, binding, plan.buffers.len() * 2);
-            let buffer = buffer.map_err(|reason| {
-                (module.global_variables.get_span(handle), reason)
-            })?;
+            let buffer =
+                buffer.map_err(|reason| (module.global_variables.get_span(handle), reason))?;
             plan.interface.buffers.push(buffer);
             plan.buffers.push(handle);
         }
@@ -182,13 +183,17 @@ impl Translator<'_, '_, '_> {
             let (Some(address), Some(length)) = (addresses.next(), addresses.next()) else {
                 return Err(invalid("a kernel with too few parameters"));
             };
-            let base = self.builder.intrinsic("gpu_assume_aligned", &[address, alignment]);
+            let base = self
+                .builder
+                .intrinsic("gpu_assume_aligned", &[address, alignment]);
             self.lengths.push(length);
             let readonly = plan.interface.buffers[number].access != Access::ReadWrite;
             self.global(handle, base, 0, Space::Buffer { number, readonly });
         }
         if let (Some(handle), Some(address)) = (plan.immediates, addresses.next()) {
-            let base = self.builder.intrinsic("gpu_assume_aligned", &[address, alignment]);
+            let base = self
+                .builder
+                .intrinsic("gpu_assume_aligned", &[address, alignment]);
             self.global(handle, base, 0, Space::Immediates);
         }
         if !plan.workgroup.is_empty() {
@@ -216,7 +221,13 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
-    fn global(&mut self, handle: Handle<GlobalVariable>, base: ir::Value, offset: u32, space: Space) {
+    fn global(
+        &mut self,
+        handle: Handle<GlobalVariable>,
+        base: ir::Value,
+        offset: u32,
+        space: Space,
+    ) {
         let address = Address {
             base,
             offset,
@@ -232,7 +243,10 @@ impl Translator<'_, '_, '_> {
 
     fn private(&mut self, handle: Handle<GlobalVariable>) -> Result<()> {
         let variable = &self.module.global_variables[handle];
-        debug_assert!(is_private(variable), "only private variables are the thread's own");
+        debug_assert!(
+            is_private(variable),
+            "only private variables are the thread's own"
+        );
         let place = self.variable(Ty::Handle(variable.ty), self.reach.global(handle))?;
         match variable.init {
             Some(init) => {
@@ -248,11 +262,9 @@ impl Translator<'_, '_, '_> {
     /// A variable of the module.
     pub(super) fn global_place(&self, handle: Handle<GlobalVariable>) -> Result<Place> {
         let place = self.globals.get(&handle).cloned();
-        place.ok_or_else(|| {
-            match self.module.global_variables[handle].space {
-                AddressSpace::Handle => unsupported("textures and samplers"),
-                _ => invalid("a variable that the entry point does not use"),
-            }
+        place.ok_or_else(|| match self.module.global_variables[handle].space {
+            AddressSpace::Handle => unsupported("textures and samplers"),
+            _ => invalid("a variable that the entry point does not use"),
         })
     }
 
@@ -267,7 +279,10 @@ impl Translator<'_, '_, '_> {
         self.builder.ins().jump(test, &[first.into()]);
         self.builder.switch_to_block(test);
         let end = self.integer(I32, bytes.into());
-        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, offset, end);
+        let goes_on = self
+            .builder
+            .ins()
+            .icmp(IntCC::UnsignedLessThan, offset, end);
         (self.builder.ins()).brif(goes_on, body, &[], behind, &[]);
         self.builder.switch_to_block(body);
         let base = self.builder.shared_memory(I32);

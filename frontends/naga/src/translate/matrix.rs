@@ -50,10 +50,16 @@ impl Translator<'_, '_, '_> {
         right: &[ir::Value],
     ) -> Result<Lanes> {
         if let [factor] = *left {
-            return Ok(right.iter().map(|&lane| self.builder.ins().fmul(factor, lane)).collect());
+            return Ok(right
+                .iter()
+                .map(|&lane| self.builder.ins().fmul(factor, lane))
+                .collect());
         }
         if let [factor] = *right {
-            return Ok(left.iter().map(|&lane| self.builder.ins().fmul(lane, factor)).collect());
+            return Ok(left
+                .iter()
+                .map(|&lane| self.builder.ins().fmul(lane, factor))
+                .collect());
         }
         let left = matrix(left_inner, left, !planted(Mistake::RowVector));
         let right = matrix(right_inner, right, false);
@@ -66,9 +72,13 @@ impl Translator<'_, '_, '_> {
         let mut lanes = Vec::with_capacity(left.rows * right.columns);
         for column in 0..right.columns {
             for row in 0..left.rows {
-                let mut sum = self.builder.ins().fmul(left.at(0, row), right.at(column, 0));
+                let mut sum = self
+                    .builder
+                    .ins()
+                    .fmul(left.at(0, row), right.at(column, 0));
                 for inner in 1..left.columns {
-                    let product = (self.builder.ins()).fmul(left.at(inner, row), right.at(column, inner));
+                    let product =
+                        (self.builder.ins()).fmul(left.at(inner, row), right.at(column, inner));
                     sum = self.builder.ins().fadd(sum, product);
                 }
                 lanes.push(sum);
@@ -79,8 +89,10 @@ impl Translator<'_, '_, '_> {
 
     /// A matrix with rows and columns exchanged.
     pub(super) fn transposed(&mut self, inner: &TypeInner, lanes: &[ir::Value]) -> Result<Lanes> {
-        let matrix = matrix(inner, lanes, false).ok_or_else(|| invalid("no matrix to transpose"))?;
-        let places = (0..matrix.rows).flat_map(|row| (0..matrix.columns).map(move |column| (column, row)));
+        let matrix =
+            matrix(inner, lanes, false).ok_or_else(|| invalid("no matrix to transpose"))?;
+        let places =
+            (0..matrix.rows).flat_map(|row| (0..matrix.columns).map(move |column| (column, row)));
         Ok(places.map(|(column, row)| matrix.at(column, row)).collect())
     }
 
@@ -104,7 +116,13 @@ impl Translator<'_, '_, '_> {
     }
 
     /// The determinant of some columns and rows, by the first of the columns.
-    fn minor(&mut self, lanes: &[ir::Value], size: usize, columns: &[usize], rows: &[usize]) -> ir::Value {
+    fn minor(
+        &mut self,
+        lanes: &[ir::Value],
+        size: usize,
+        columns: &[usize],
+        rows: &[usize],
+    ) -> ir::Value {
         let at = |column: usize, row: usize| lanes[column * size + row];
         if let ([a, b], [c, d]) = (columns, rows) {
             let main = self.builder.ins().fmul(at(*a, *c), at(*b, *d));

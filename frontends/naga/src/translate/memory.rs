@@ -73,7 +73,9 @@ impl Translator<'_, '_, '_> {
     pub(super) fn stack_slot(&mut self, ty: &Ty) -> Result<ir::StackSlot> {
         let (size, alignment) = self.layout(ty)?;
         if size > MOST_LOCAL {
-            return Err(unsupported(format!("a variable of {size} bytes; a thread has 4 MiB")));
+            return Err(unsupported(format!(
+                "a variable of {size} bytes; a thread has 4 MiB"
+            )));
         }
         let alignment = alignment.clamp(1, SLOT_ALIGNMENT).ilog2() as u8;
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, alignment);
@@ -122,7 +124,12 @@ impl Translator<'_, '_, '_> {
     }
 
     /// Stores the leaves of a value.
-    pub(super) fn store_lanes(&mut self, address: Address, ty: &Ty, lanes: &[ir::Value]) -> Result<()> {
+    pub(super) fn store_lanes(
+        &mut self,
+        address: Address,
+        ty: &Ty,
+        lanes: &[ir::Value],
+    ) -> Result<()> {
         let leaves = self.leaves(ty)?;
         let inside = address.inside.filter(|_| !planted(Mistake::OutsideStore));
         self.inside(inside, |this| {
@@ -145,9 +152,18 @@ impl Translator<'_, '_, '_> {
         });
         // What is read from outside is zeros.
         if let Some(condition) = from_inside {
-            self.clear_memory(Address { inside: to_inside, ..to }, ty)?;
+            self.clear_memory(
+                Address {
+                    inside: to_inside,
+                    ..to
+                },
+                ty,
+            )?;
             self.inside(Some(condition), |this| {
-                let to = Address { inside: to_inside, ..to };
+                let to = Address {
+                    inside: to_inside,
+                    ..to
+                };
                 this.copy(to, from, ty).map(|()| Vec::new())
             })?;
             return Ok(());
@@ -181,11 +197,11 @@ impl Translator<'_, '_, '_> {
 
     /// Takes values of one type apart into pieces of few leaves, and does something with each. Long arrays become
     /// loops.
-    fn each_piece(
+    fn each_piece<F: FnMut(&mut Self, &[Address], &Ty) -> Result<()>>(
         &mut self,
         ty: &Ty,
         addresses: &mut [Address],
-        body: &mut dyn FnMut(&mut Self, &[Address], &Ty) -> Result<()>,
+        body: &mut F,
     ) -> Result<()> {
         if self.count(ty)? <= MOST_LANES {
             return body(self, addresses, ty);
@@ -226,7 +242,10 @@ impl Translator<'_, '_, '_> {
         body(self, index)?;
         let next = self.builder.ins().iadd_imm_u(index, 1);
         let count = self.integer(I32, count.into());
-        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, next, count);
+        let goes_on = self
+            .builder
+            .ins()
+            .icmp(IntCC::UnsignedLessThan, next, count);
         (self.builder.ins()).brif(goes_on, turn, &[next.into()], behind, &[]);
         self.builder.switch_to_block(behind);
         Ok(())

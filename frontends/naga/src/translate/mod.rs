@@ -145,32 +145,37 @@ pub fn translate(
     let file = locations.file(source.name());
     let mut outcome = Ok(());
     let types = plan.parameter_types();
-    let function = build::function(&plan.interface.symbol, &types, &[], |builder, parameters| {
-        let point = &module.entry_points[index];
-        let mut translator = Translator {
-            module,
-            info,
-            types: module.to_ctx(),
-            layouter: &layouter,
-            source,
-            options,
-            builder,
-            locations: &mut locations,
-            file,
-            call: 0,
-            span: Span::UNDEFINED,
-            reach: Reach::new(module, point),
-            globals: HashMap::new(),
-            lengths: Vec::new(),
-            constants: constants::Constants::default(),
-            workgroup_size: point.workgroup_size,
-            frame: Frame::new(&point.function, info.get_entry_point(index)),
-            depth: 0,
-        };
-        outcome = translator
-            .kernel(&plan, parameters)
-            .map_err(|reason| source.error(translator.span, reason));
-    });
+    let function = build::function(
+        &plan.interface.symbol,
+        &types,
+        &[],
+        |builder, parameters| {
+            let point = &module.entry_points[index];
+            let mut translator = Translator {
+                module,
+                info,
+                types: module.to_ctx(),
+                layouter: &layouter,
+                source,
+                options,
+                builder,
+                locations: &mut locations,
+                file,
+                call: 0,
+                span: Span::UNDEFINED,
+                reach: Reach::new(module, point),
+                globals: HashMap::new(),
+                lengths: Vec::new(),
+                constants: constants::Constants::default(),
+                workgroup_size: point.workgroup_size,
+                frame: Frame::new(&point.function, info.get_entry_point(index)),
+                depth: 0,
+            };
+            outcome = translator
+                .kernel(&plan, parameters)
+                .map_err(|reason| source.error(translator.span, reason));
+        },
+    );
     outcome?;
     Ok(Translation {
         function,

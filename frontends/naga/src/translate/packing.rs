@@ -103,7 +103,10 @@ impl Translator<'_, '_, '_> {
             words.push(if packed.is_fraction {
                 self.fraction(packed, lane)?
             } else if is_clamped {
-                let (low, high) = (self.integer(I32, packed.least()), self.integer(I32, packed.largest()));
+                let (low, high) = (
+                    self.integer(I32, packed.least()),
+                    self.integer(I32, packed.largest()),
+                );
                 let lane = self.greater(operands.scalar, lane, low);
                 self.lesser(operands.scalar, lane, high)
             } else {
@@ -111,7 +114,10 @@ impl Translator<'_, '_, '_> {
             });
         }
         let mask = (1 << packed.bits) - 1;
-        let words: Lanes = words.into_iter().map(|word| self.builder.ins().band_imm_u(word, mask)).collect();
+        let words: Lanes = words
+            .into_iter()
+            .map(|word| self.builder.ins().band_imm_u(word, mask))
+            .collect();
         Ok(vec![self.joined(&words, packed.bits)])
     }
 

@@ -4,23 +4,28 @@
 //! beside its own has, which is the sum of that block, so lanes that are not active are never read. A scan does the same
 //! with the last active lane of the block below.
 
+use super::builtins::SUBGROUP;
 use super::values::{Lanes, Value};
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
 use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
+use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
-use cranelift_codegen::ir::InstBuilder;
 use cranelift_thisgpu::build::GpuBuilder;
 use naga::{
-    CollectiveOperation, Direction, Expression, GatherMode, Handle, Scalar, ScalarKind, SubgroupOperation,
+    CollectiveOperation, Direction, Expression, GatherMode, Handle, Scalar, ScalarKind,
+    SubgroupOperation,
 };
-use super::builtins::SUBGROUP;
 
 impl Translator<'_, '_, '_> {
     /// `Statement::SubgroupBallot`.
-    pub(super) fn ballot(&mut self, result: Handle<Expression>, predicate: Option<Handle<Expression>>) -> Result<()> {
+    pub(super) fn ballot(
+        &mut self,
+        result: Handle<Expression>,
+        predicate: Option<Handle<Expression>>,
+    ) -> Result<()> {
         let predicate = match predicate {
             Some(predicate) => self.single(predicate)?,
             None => self.bool(true),
@@ -130,7 +135,9 @@ impl Translator<'_, '_, '_> {
                     SubgroupOperation::All => "gpu_vote_all",
                     _ => "gpu_vote_any",
                 };
-                let votes = lanes.iter().map(|&lane| self.builder.intrinsic(name, &[lane]));
+                let votes = lanes
+                    .iter()
+                    .map(|&lane| self.builder.intrinsic(name, &[lane]));
                 votes.collect()
             }
             _ => {
@@ -139,7 +146,9 @@ impl Translator<'_, '_, '_> {
                 let own = self.builder.intrinsic("gpu_laneid", &[]);
                 match kind {
                     CollectiveOperation::Reduce => self.reduction(op, scalar, lanes, mask, own)?,
-                    CollectiveOperation::InclusiveScan => self.scan(op, scalar, lanes, mask, own)?,
+                    CollectiveOperation::InclusiveScan => {
+                        self.scan(op, scalar, lanes, mask, own)?
+                    }
                     CollectiveOperation::ExclusiveScan => {
                         let sums = self.scan(op, scalar, lanes, mask, own)?;
                         self.shifted(op, scalar, &sums, mask, own)?
@@ -211,7 +220,10 @@ impl Translator<'_, '_, '_> {
 
     /// The lanes combined with those of `source`, if anybody is `there`. The other's stand in front, but where
     /// `is_upper` is given and 0.
-    #[expect(clippy::too_many_arguments, reason = "all of them differ from step to step")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of them differ from step to step"
+    )]
     fn step(
         &mut self,
         op: SubgroupOperation,

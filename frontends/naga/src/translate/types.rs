@@ -159,8 +159,7 @@ impl<'a> Translator<'a, '_, '_> {
             TypeInner::Array { base, size, .. } => {
                 let length = self.array_length(size)?;
                 let length = length.ok_or_else(|| invalid("a value without a length"))?;
-                self.count(&Ty::Handle(base))?
-                    .saturating_mul(length.into())
+                self.count(&Ty::Handle(base))?.saturating_mul(length.into())
             }
             TypeInner::Struct { ref members, .. } => {
                 let mut count = 0u64;
@@ -232,7 +231,12 @@ impl<'a> Translator<'a, '_, '_> {
         let leaves = self.leaves(ty)?;
         let end = |leaf: &Leaf| leaf.offset + u32::from(leaf.scalar.width);
         let size = leaves.iter().map(end).max().unwrap_or(0);
-        let width = leaves.first().map_or(1, |leaf| u32::from(leaf.scalar.width));
-        Ok((size.next_multiple_of(width), (size.next_power_of_two()).min(16)))
+        let width = leaves
+            .first()
+            .map_or(1, |leaf| u32::from(leaf.scalar.width));
+        Ok((
+            size.next_multiple_of(width),
+            (size.next_power_of_two()).min(16),
+        ))
     }
 }

@@ -6,8 +6,8 @@ use super::types::{Ty, clif};
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
 use cranelift_codegen::ir;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
 use cranelift_codegen::ir::types::{F16, F32, F64, I16};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
 use naga::Scalar;
 
 /// The leaves of a value.
@@ -46,7 +46,10 @@ impl Translator<'_, '_, '_> {
     }
 
     /// A value that is one scalar.
-    pub(super) fn single(&mut self, expression: naga::Handle<naga::Expression>) -> Result<ir::Value> {
+    pub(super) fn single(
+        &mut self,
+        expression: naga::Handle<naga::Expression>,
+    ) -> Result<ir::Value> {
         match self.lanes(expression)?[..] {
             [value] => Ok(value),
             _ => Err(invalid("several components where one is expected")),
@@ -69,8 +72,7 @@ impl Translator<'_, '_, '_> {
                 let bits = self.builder.ins().iconst(I16, pattern as u16 as i64);
                 self.builder.ins().bitcast(F16, MemFlagsData::new(), bits)
             }
-            F32 => (self.builder.ins())
-                .f32const(ir::immediates::Ieee32::with_bits(pattern as u32)),
+            F32 => (self.builder.ins()).f32const(ir::immediates::Ieee32::with_bits(pattern as u32)),
             F64 => (self.builder.ins()).f64const(ir::immediates::Ieee64::with_bits(pattern)),
             _ => self.integer(ty, pattern as i64),
         })

@@ -22,12 +22,19 @@ pub fn plain() -> Device {
 }
 
 /// An entry point, loaded.
-pub fn pipeline(device: &Device, shader: &Shader, entry: &str, options: &TranslateOptions) -> Pipeline {
+pub fn pipeline(
+    device: &Device,
+    shader: &Shader,
+    entry: &str,
+    options: &TranslateOptions,
+) -> Pipeline {
     let translation = shader.translate(entry, options);
     let translation = translation.unwrap_or_else(|error| panic!("{error}"));
     let compiled = translation.compile(&Options::default());
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
-    compiled.load(device).unwrap_or_else(|error| panic!("{error}"))
+    compiled
+        .load(device)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A dispatch with buffers of words at the bindings of group 0, which hold what came of it then.

@@ -68,12 +68,21 @@ fn each(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync, body: impl Fn(Cas
     let chosen = std::env::var("JUDGE_FILES").ok();
     let chosen: Option<Vec<&str>> = chosen.as_ref().map(|names| names.split(',').collect());
     let files = std::fs::read_dir(folder).expect("the folder can be read");
-    let mut files: Vec<_> = files.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut files: Vec<_> = files
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
     files.retain(|file| file.ends_with(".jsonl.xz"));
-    files.retain(|file| chosen.as_ref().is_none_or(|names| names.contains(&&file[..file.len() - 9])));
+    files.retain(|file| {
+        chosen
+            .as_ref()
+            .is_none_or(|names| names.contains(&&file[..file.len() - 9]))
+    });
     files.sort();
     let (sender, receiver) = sync_channel::<Case>(64);
-    let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK).build().expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .stack_size(STACK)
+        .build()
+        .expect("threads");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for file in &files {
@@ -91,7 +100,11 @@ fn each(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync, body: impl Fn(Cas
 
 fn judge_case(machine: &mut Machine, case: &Case) -> Outcome {
     let mut worst = Outcome::Passed;
-    let records: Result<Vec<Value>, _> = case.lines.iter().map(|line| serde_json::from_str(line)).collect();
+    let records: Result<Vec<Value>, _> = case
+        .lines
+        .iter()
+        .map(|line| serde_json::from_str(line))
+        .collect();
     let mut records = match records {
         Ok(records) => records,
         Err(error) => return Outcome::Wrong(format!("no JSON: {error}")),
@@ -105,7 +118,9 @@ fn judge_case(machine: &mut Machine, case: &Case) -> Outcome {
             // What naga refuses of a case is said of the whole case, whatever else comes of it.
             Err(outcome @ Outcome::Naga(_)) => return outcome,
             Err(outcome) if worst == Outcome::Passed => worst = outcome,
-            Err(outcome @ Outcome::Wrong(_)) if matches!(worst, Outcome::Ours(_)) => worst = outcome,
+            Err(outcome @ Outcome::Wrong(_)) if matches!(worst, Outcome::Ours(_)) => {
+                worst = outcome
+            }
             Err(_) => {}
         }
     }
@@ -171,7 +186,11 @@ fn open(folder: &Path, file: &str) -> impl BufRead + use<> {
 
 /// Of cases with uniform inputs that are taken, the one record of the case with the same inputs in storage. A file of
 /// another kind has none.
-fn partners(folder: &Path, file: &str, is_taken: &impl Fn(&str) -> bool) -> HashMap<String, String> {
+fn partners(
+    folder: &Path,
+    file: &str,
+    is_taken: &impl Fn(&str) -> bool,
+) -> HashMap<String, String> {
     let (uniform, storage) = ("inputSource=\"uniform\"", "inputSource=\"storage_r\"");
     let mut found = HashMap::new();
     let mut repeated = HashSet::new();
@@ -196,8 +215,11 @@ fn partners(folder: &Path, file: &str, is_taken: &impl Fn(&str) -> bool) -> Hash
 /// The name, with which a line begins, without reading the rest.
 fn name(line: &str) -> String {
     let start = "{\"name\":";
-    let rest = line.strip_prefix(start).expect("a record begins with its name");
+    let rest = line
+        .strip_prefix(start)
+        .expect("a record begins with its name");
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
     let name = values.next().expect("a name").expect("a name is a text");
-    name.trim_start_matches("webgpu:shader,execution,").to_string()
+    name.trim_start_matches("webgpu:shader,execution,")
+        .to_string()
 }

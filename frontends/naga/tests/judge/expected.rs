@@ -61,7 +61,8 @@ impl Type {
                 let step = parts.first().map_or(0, |part| self.extent(part));
                 for (number, part) in parts.iter().enumerate() {
                     let rest = bytes.get(number * step..).ok_or("too few bytes")?;
-                    self.compare(part, rest).map_err(|error| format!("[{number}]: {error}"))?;
+                    self.compare(part, rest)
+                        .map_err(|error| format!("[{number}]: {error}"))?;
                 }
                 Ok(())
             }
@@ -91,7 +92,9 @@ impl Type {
     fn differs(&self, expected: &Value, bytes: &[u8]) -> String {
         let bytes = bytes.get(..self.extent(expected).min(16)).unwrap_or(bytes);
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let float = self.float(bytes).map_or(String::new(), |f| format!(" ({f:e})"));
+        let float = self
+            .float(bytes)
+            .map_or(String::new(), |f| format!(" ({f:e})"));
         format!("expected {expected}, is {hex}{float}")
     }
 

@@ -53,7 +53,10 @@ fn a_sample_of_all_cases_is_as_recorded() {
 fn all_cases_are_as_recorded() {
     let Some(folder) = data() else { return };
     let part = std::env::var("JUDGE_CASE").ok();
-    let is_taken = |name: &str| part.as_ref().is_none_or(|part| name.contains(part.as_str()));
+    let is_taken = |name: &str| {
+        part.as_ref()
+            .is_none_or(|part| name.contains(part.as_str()))
+    };
     let found = cases::judge(&folder, is_taken);
     println!("{}", found.summary());
     let text = found.text();
@@ -61,7 +64,11 @@ fn all_cases_are_as_recorded() {
     if is_partial || std::env::var_os("JUDGE_CHECK").is_some() {
         println!("{text}");
         let problems = found.problems_beside("");
-        assert!(problems.is_empty(), "{} cases are not passed", problems.len());
+        assert!(
+            problems.is_empty(),
+            "{} cases are not passed",
+            problems.len()
+        );
         return;
     }
     if std::env::var_os("CRANELIFT_TEST_BLESS").is_some() {
@@ -69,7 +76,11 @@ fn all_cases_are_as_recorded() {
         return;
     }
     let known = std::fs::read_to_string(recorded()).expect("the record is in the repository");
-    assert!(known == text, "tests/results.txt differs:\n{}", Record::difference(&known, &text));
+    assert!(
+        known == text,
+        "tests/results.txt differs:\n{}",
+        Record::difference(&known, &text)
+    );
 }
 
 /// How many shaders must be compared, of one in so many cases.
@@ -81,6 +92,15 @@ fn wgsl_and_spirv_give_equal_bits() {
     let Some(folder) = data() else { return };
     let (equal, others) = cases::twins(&folder, |name| cases::hash(name).is_multiple_of(TWINS.1));
     println!("{equal} shaders give equal bits as WGSL and as SPIR-V");
-    assert!(others.is_empty(), "{} differ:\n{}", others.len(), others.join("\n"));
-    assert!(equal >= TWINS.0, "{equal} shaders are fewer than {}", TWINS.0);
+    assert!(
+        others.is_empty(),
+        "{} differ:\n{}",
+        others.len(),
+        others.join("\n")
+    );
+    assert!(
+        equal >= TWINS.0,
+        "{equal} shaders are fewer than {}",
+        TWINS.0
+    );
 }

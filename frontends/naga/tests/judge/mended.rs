@@ -101,7 +101,9 @@ impl WeakExchange {
         for (element, (word, exchanged)) in (0..).zip(words) {
             let is_exchanged = exchanged == 1u32.to_le_bytes();
             match (is_exchanged, element % 3 == 0) {
-                (true, true) => word.copy_from_slice(&(self.new_value(element) as u32).to_le_bytes()),
+                (true, true) => {
+                    word.copy_from_slice(&(self.new_value(element) as u32).to_le_bytes())
+                }
                 (false, false) => {}
                 _ => word.copy_from_slice(&[0xff; 4]),
             }

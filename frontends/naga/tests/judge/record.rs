@@ -119,8 +119,12 @@ impl Record {
         let known: BTreeSet<&str> = known.lines().collect();
         let text = self.text();
         let lines = text.lines();
-        let lines = lines.filter(|line| line.starts_with("    refused") || line.starts_with("    wrong"));
-        lines.filter(|line| !known.contains(line)).map(str::to_string).collect()
+        let lines =
+            lines.filter(|line| line.starts_with("    refused") || line.starts_with("    wrong"));
+        lines
+            .filter(|line| !known.contains(line))
+            .map(str::to_string)
+            .collect()
     }
 
     /// The lines that only one of two records has, at most fifty.

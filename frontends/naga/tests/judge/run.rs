@@ -67,7 +67,8 @@ fn bytes(value: &Value, key: &str) -> Result<Vec<u8>, Outcome> {
 
 fn list<'v>(value: &'v Value, key: &str) -> Result<&'v [Value], Outcome> {
     let list = value.get(key).and_then(Value::as_array);
-    list.map(Vec::as_slice).ok_or_else(|| wrong(format!("no list `{key}`")))
+    list.map(Vec::as_slice)
+        .ok_or_else(|| wrong(format!("no list `{key}`")))
 }
 
 /// A refusal as an outcome. Every one must have its place.
@@ -119,7 +120,12 @@ impl Machine {
         }
     }
 
-    fn compile(&mut self, code: &str, entry: Option<&str>, constants: &Value) -> Result<Compiled, Outcome> {
+    fn compile(
+        &mut self,
+        code: &str,
+        entry: Option<&str>,
+        constants: &Value,
+    ) -> Result<Compiled, Outcome> {
         let key = format!("{entry:?} {constants} {code}");
         if let Some(known) = self.compiled.get(&key) {
             return known.clone();
@@ -131,29 +137,47 @@ impl Machine {
         compiled
     }
 
-    fn translate(&mut self, shader: &Shader, entry: Option<&str>, constants: &Value) -> Result<Compiled, Outcome> {
+    fn translate(
+        &mut self,
+        shader: &Shader,
+        entry: Option<&str>,
+        constants: &Value,
+    ) -> Result<Compiled, Outcome> {
         let first = shader.entries().next().map(str::to_string);
         let entry = entry.map(str::to_string).or(first);
         let entry = entry.ok_or_else(|| wrong("no entry point"))?;
         let mut options = TranslateOptions::default();
         for (name, value) in constants.as_object().into_iter().flatten() {
-            let value = value.as_f64().ok_or_else(|| wrong("a constant that is no number"))?;
+            let value = value
+                .as_f64()
+                .ok_or_else(|| wrong("a constant that is no number"))?;
             options.constants.insert(name.clone(), value);
         }
         let start = Instant::now();
-        let translation = shader.translate(&entry, &options).map_err(|error| refused(&error))?;
+        let translation = shader
+            .translate(&entry, &options)
+            .map_err(|error| refused(&error))?;
         let translated = start.elapsed();
         let start = Instant::now();
-        let compiled = translation.compile(&Options::default()).map_err(|error| refused(&error))?;
+        let compiled = translation
+            .compile(&Options::default())
+            .map_err(|error| refused(&error))?;
         self.times.push((translated, start.elapsed()));
         Ok(compiled)
     }
 
     fn load(&self, compiled: &Compiled) -> Result<Pipeline, Outcome> {
-        compiled.load(&self.device).map_err(|error| wrong(error.to_string()))
+        compiled
+            .load(&self.device)
+            .map_err(|error| wrong(error.to_string()))
     }
 
-    fn dispatch(&self, pipeline: &Pipeline, groups: [u32; 3], bindings: &[Binding]) -> Result<(), Outcome> {
+    fn dispatch(
+        &self,
+        pipeline: &Pipeline,
+        groups: [u32; 3],
+        bindings: &[Binding],
+    ) -> Result<(), Outcome> {
         let report = pipeline.dispatch(groups, bindings, &[]);
         let report = report.map_err(|error| wrong(error.to_string().replace('\n', "; ")))?;
         if self.is_checking
@@ -166,21 +190,29 @@ impl Machine {
     }
 
     fn upload(&self, data: &[u8]) -> Result<Buffer, Outcome> {
-        self.device.upload(data).map_err(|error| wrong(error.to_string()))
+        self.device
+            .upload(data)
+            .map_err(|error| wrong(error.to_string()))
     }
 
     /// A shader that evaluates expressions.
     fn expressions(&mut self, record: &Value) -> Result<(), Outcome> {
         let compiled = self.compile(text(record, "wgsl")?, Some("main"), &Value::Null)?;
         let pipeline = self.load(&compiled)?;
-        let (count, stride) = (number(record, "n")? as usize, number(record, "stride")? as usize);
+        let (count, stride) = (
+            number(record, "n")? as usize,
+            number(record, "stride")? as usize,
+        );
         let outputs = self.upload(&vec![0; (count * stride).next_multiple_of(4)])?;
         let mut bindings = vec![Binding::new(0, 0, &outputs)];
         let mut inputs = bytes(record, "inputs")?;
         if !inputs.is_empty() {
             // Uniform inputs of the data end with the last that is looked at.
             let buffers = compiled.interface.buffers.iter();
-            let least = buffers.filter(|b| b.binding == 1).map(|b| b.least_bytes).max();
+            let least = buffers
+                .filter(|b| b.binding == 1)
+                .map(|b| b.least_bytes)
+                .max();
             let least = least.unwrap_or(0) as usize;
             inputs.resize(inputs.len().max(least), 0);
             bindings.push(Binding::new(0, 1, &self.upload(&inputs)?));
@@ -191,7 +223,14 @@ impl Machine {
         for (number, expected) in list(record, "expected")?.iter().enumerate() {
             let place = outputs.get(number * stride..).unwrap_or(&[]);
             let compared = ty.compare(expected, place);
-            compared.map_err(|error| wrong(format!("{number}{error}").chars().take(400).collect::<String>()))?;
+            compared.map_err(|error| {
+                wrong(
+                    format!("{number}{error}")
+                        .chars()
+                        .take(400)
+                        .collect::<String>(),
+                )
+            })?;
         }
         Ok(())
     }
@@ -199,9 +238,11 @@ impl Machine {
     /// Whether a shader on expressions and what naga writes of it as SPIR-V give equal bits. False if it is none, or naga
     /// has no SPIR-V that it reads again.
     pub fn twins(&mut self, record: &Value) -> Result<bool, String> {
-        let (Some(code), Some(count), Some(stride)) =
-            (record["wgsl"].as_str(), record["n"].as_u64(), record["stride"].as_u64())
-        else {
+        let (Some(code), Some(count), Some(stride)) = (
+            record["wgsl"].as_str(),
+            record["n"].as_u64(),
+            record["stride"].as_u64(),
+        ) else {
             return Ok(false);
         };
         let Ok(first) = Shader::wgsl("shader.wgsl", code) else {
@@ -227,13 +268,23 @@ impl Machine {
         }
     }
 
-    fn outputs(&mut self, shader: &Shader, inputs: &[u8], bytes: usize) -> Result<Vec<u8>, Outcome> {
+    fn outputs(
+        &mut self,
+        shader: &Shader,
+        inputs: &[u8],
+        bytes: usize,
+    ) -> Result<Vec<u8>, Outcome> {
         let compiled = self.translate(shader, Some("main"), &Value::Null)?;
         let pipeline = self.load(&compiled)?;
         let outputs = self.upload(&vec![0; bytes.next_multiple_of(4)])?;
         let mut bindings = vec![Binding::new(0, 0, &outputs)];
         if !inputs.is_empty() {
-            let least = compiled.interface.buffers.iter().map(|b| b.least_bytes as usize).max();
+            let least = compiled
+                .interface
+                .buffers
+                .iter()
+                .map(|b| b.least_bytes as usize)
+                .max();
             let mut inputs = inputs.to_vec();
             inputs.resize(inputs.len().max(least.unwrap_or(0)), 0);
             bindings.push(Binding::new(0, 1, &self.upload(&inputs)?));
@@ -296,7 +347,9 @@ impl Machine {
     }
 
     fn buffer(&self, number: u64) -> Result<&Buffer, Outcome> {
-        self.buffers.get(&number).ok_or_else(|| wrong(format!("no buffer {number}")))
+        self.buffers
+            .get(&number)
+            .ok_or_else(|| wrong(format!("no buffer {number}")))
     }
 
     fn operation(&mut self, op: &Value) -> Result<(), Outcome> {
@@ -350,7 +403,10 @@ impl Machine {
             }
             "submit" => {
                 for commands in list(op, "l")? {
-                    let commands = commands.as_u64().and_then(|n| self.commands.get(&n)).cloned();
+                    let commands = commands
+                        .as_u64()
+                        .and_then(|n| self.commands.get(&n))
+                        .cloned();
                     let commands = commands.ok_or_else(|| wrong("no commands"))?;
                     for command in commands.as_array().into_iter().flatten() {
                         self.command(command)?;
@@ -378,14 +434,17 @@ impl Machine {
         let mut bound: HashMap<u64, (u64, Vec<u64>)> = HashMap::new();
         for step in list(command, "pass")? {
             let numbers = |from: usize| -> Vec<u64> {
-                let parts = step.as_array().map_or(&[][..], |parts| &parts[from.min(parts.len())..]);
+                let parts = step
+                    .as_array()
+                    .map_or(&[][..], |parts| &parts[from.min(parts.len())..]);
                 parts.iter().filter_map(Value::as_u64).collect()
             };
             match step.get(0).and_then(Value::as_str) {
                 Some("p") => pipeline = numbers(1).first().copied(),
                 Some("g") => {
                     let offsets = step.get(3).and_then(Value::as_array);
-                    let offsets = offsets.map(|list| list.iter().filter_map(Value::as_u64).collect());
+                    let offsets =
+                        offsets.map(|list| list.iter().filter_map(Value::as_u64).collect());
                     if let [index, group] = numbers(1)[..] {
                         bound.insert(index, (group, offsets.unwrap_or_default()));
                     }
@@ -407,7 +466,10 @@ impl Machine {
     fn bindings(&self, bound: &HashMap<u64, (u64, Vec<u64>)>) -> Result<Vec<Binding>, Outcome> {
         let mut bindings = Vec::new();
         for (&index, (group, offsets)) in bound {
-            let entries = self.groups.get(group).ok_or_else(|| wrong("no bind group"))?;
+            let entries = self
+                .groups
+                .get(group)
+                .ok_or_else(|| wrong("no bind group"))?;
             // The cases with dynamic offsets have one buffer that takes them, the first of its group.
             let mut entries = entries.clone();
             entries.sort_by_key(|entry| entry.binding);

@@ -42,7 +42,10 @@ fn counts(text: &str) -> Result<[u32; 3], String> {
         return Err("at most three counts".into());
     }
     for (count, part) in counts.iter_mut().zip(parts) {
-        *count = part.trim().parse().map_err(|_| "a count is a number".to_string())?;
+        *count = part
+            .trim()
+            .parse()
+            .map_err(|_| "a count is a number".to_string())?;
     }
     Ok(counts)
 }
@@ -71,21 +74,26 @@ impl Launch {
         let pipeline = compiled.load(&device)?;
         let mut bindings = Vec::new();
         for ((group, binding), source) in &self.bind {
-            let buffer = fill(&device, source)?.named(format!("@group({group}) @binding({binding})"));
+            let buffer =
+                fill(&device, source)?.named(format!("@group({group}) @binding({binding})"));
             bindings.push(Binding::new(*group, *binding, &buffer));
         }
         let immediates = match &self.immediates {
-            Some(file) => std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?,
+            Some(file) => {
+                std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?
+            }
             None => Vec::new(),
         };
         let report = pipeline.dispatch(self.groups, &bindings, &immediates);
         // What was stored before a fault is written as well.
         for (place, file) in &self.output {
             let found = bindings.iter().find(|b| (b.group, b.binding) == *place);
-            let found = found.with_context(|| format!("--output {}.{}: nothing is bound there", place.0, place.1))?;
+            let found = found.with_context(|| {
+                format!("--output {}.{}: nothing is bound there", place.0, place.1)
+            })?;
             let bytes = found.buffer.to_vec()?;
             match file.as_str() {
-                "-" => print(&bytes),
+                "-" => shader::print(&words(&bytes))?,
                 file => shader::write(file.as_ref(), &bytes)?,
             }
         }
@@ -93,7 +101,7 @@ impl Launch {
             return Ok(());
         };
         if self.timed {
-            println!("{} cycles", report.stats.cycles);
+            shader::print(&format!("{} cycles\n", report.stats.cycles))?;
         }
         for finding in &report.findings {
             eprintln!("{finding}");
@@ -110,18 +118,29 @@ impl Launch {
 
 fn fill(device: &Device, source: &str) -> Result<Buffer> {
     if let Some(count) = source.strip_prefix("zeros:") {
-        let count = count.parse().with_context(|| format!("`{source}`: no number of bytes"))?;
+        let count = count
+            .parse()
+            .with_context(|| format!("`{source}`: no number of bytes"))?;
         return Ok(device.allocate_zeroed(count)?);
     }
     let bytes = std::fs::read(source).with_context(|| format!("cannot read {source}"))?;
     Ok(device.upload(&bytes)?)
 }
 
-fn print(bytes: &[u8]) {
+/// Bytes as words in hexadecimal, four a line.
+fn words(bytes: &[u8]) -> String {
+    let mut text = String::new();
     for line in bytes.chunks(16) {
         let words: Vec<String> = (line.chunks(4))
-            .map(|word| word.iter().rev().map(|byte| format!("{byte:02x}")).collect())
+            .map(|word| {
+                word.iter()
+                    .rev()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect()
+            })
             .collect();
-        println!("{}", words.join(" "));
+        text += &words.join(" ");
+        text.push('\n');
     }
+    text
 }

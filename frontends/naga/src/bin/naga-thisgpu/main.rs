@@ -61,8 +61,7 @@ fn compile(options: &Compile) -> Result<()> {
         Some(file) => shader::write(file, &compiled.code.to_elf()?),
         None => {
             let (text, _) = listing((*compiled.code).as_ref());
-            print!("{text}");
-            Ok(())
+            shader::print(&text)
         }
     }
 }
@@ -71,10 +70,13 @@ fn cat(input: &Input) -> Result<()> {
     let translation = input.translate()?;
     let interface = &translation.interface;
     let [x, y, z] = interface.workgroup_size;
-    println!("; entry point {}, workgroups of {x}x{y}x{z}", interface.entry);
+    let mut text = format!(
+        "; entry point {}, workgroups of {x}x{y}x{z}\n",
+        interface.entry
+    );
     for buffer in &interface.buffers {
-        println!(
-            "; @group({}) @binding({}) {} {:?}, at least {} bytes: parameters {} and {}",
+        text += &format!(
+            "; @group({}) @binding({}) {} {:?}, at least {} bytes: parameters {} and {}\n",
             buffer.group,
             buffer.binding,
             buffer.name.as_deref().unwrap_or("_"),
@@ -85,9 +87,15 @@ fn cat(input: &Input) -> Result<()> {
         );
     }
     if interface.immediate_bytes > 0 {
-        println!("; {} bytes of immediates: the last parameter", interface.immediate_bytes);
+        text += &format!(
+            "; {} bytes of immediates: the last parameter\n",
+            interface.immediate_bytes
+        );
     }
-    println!("; kernel shared={}", interface.shared_bytes);
-    print!("{}", translation.function.display());
-    Ok(())
+    text += &format!(
+        "; kernel shared={}\n{}",
+        interface.shared_bytes,
+        translation.function.display()
+    );
+    shader::print(&text)
 }

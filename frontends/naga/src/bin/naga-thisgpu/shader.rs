@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use cranelift_thisgpu::Options;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use thisgpu_naga::{Bounds, Compiled, Shader, TranslateOptions, Translation};
 
@@ -54,7 +55,9 @@ fn assignment(text: &str) -> Result<(String, f64), String> {
     let value = match value {
         "true" => 1.0,
         "false" => 0.0,
-        value => value.parse().map_err(|_| format!("`{value}` is no number"))?,
+        value => value
+            .parse()
+            .map_err(|_| format!("`{value}` is no number"))?,
     };
     Ok((name.to_string(), value))
 }
@@ -64,7 +67,8 @@ impl Input {
     fn read(&self) -> Result<Shader> {
         let name = self.file.display().to_string();
         let bytes = std::fs::read(&self.file).with_context(|| format!("cannot read {name}"))?;
-        let text = || String::from_utf8(bytes.clone()).with_context(|| format!("{name} is no text"));
+        let text =
+            || String::from_utf8(bytes.clone()).with_context(|| format!("{name} is no text"));
         Ok(match self.file.extension().and_then(|end| end.to_str()) {
             Some("wgsl") => Shader::wgsl(&name, &text()?)?,
             Some("comp") => Shader::glsl(&name, &text()?)?,
@@ -101,4 +105,12 @@ impl Input {
 /// Writes a file.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Writes to standard output. Who closes it early has seen enough.
+pub fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write"),
+        _ => Ok(()),
+    }
 }
