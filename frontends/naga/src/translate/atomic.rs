@@ -142,20 +142,42 @@ impl Translator<'_, '_, '_> {
         fun: AtomicFunction,
         value: ir::Value,
     ) -> Result<Vec<ir::Value>> {
-        let is_global = self.builder.func.dfg.value_type(address) == I64;
-        if scalar.width != 4 || !is_global {
-            return Err(unsupported(
-                "sums of floats by atomics but of f32 in buffers",
-            ));
-        }
         let value = match fun {
             AtomicFunction::Subtract => self.builder.ins().fneg(value),
             _ => value,
         };
-        Ok(vec![
-            self.builder
-                .intrinsic("gpu_atomic_add_f32", &[address, value]),
-        ])
+        let is_global = self.builder.func.dfg.value_type(address) == I64;
+        if scalar.width == 4 && is_global {
+            return Ok(vec![
+                self.builder
+                    .intrinsic("gpu_atomic_add_f32", &[address, value]),
+            ]);
+        }
+        self.exchange_loop(address, scalar, value)
+    }
+
+    /// A sum without an instruction: until nobody was faster.
+    fn exchange_loop(
+        &mut self,
+        address: ir::Value,
+        scalar: Scalar,
+        value: ir::Value,
+    ) -> Result<Vec<ir::Value>> {
+        let ty = clif(scalar)?;
+        let bits = integer_of(ty)?;
+        let first = self.builder.ins().atomic_load(bits, flags(), address);
+        let [again, behind] = [(); 2].map(|()| self.builder.create_block());
+        let seen = self.builder.append_block_param(again, bits);
+        self.builder.ins().jump(again, &[first.into()]);
+        self.builder.switch_to_block(again);
+        let old = self.bitcast(seen, ty);
+        let new = self.builder.ins().fadd(old, value);
+        let new = self.bitcast(new, bits);
+        let found = (self.builder.ins()).atomic_cas(flags(), address, seen, new);
+        let is_done = self.builder.ins().icmp(IntCC::Equal, found, seen);
+        (self.builder.ins()).brif(is_done, behind, &[], again, &[found.into()]);
+        self.builder.switch_to_block(behind);
+        Ok(vec![old])
     }
 }
 

@@ -58,8 +58,8 @@ pub enum Bounds {
     Restrict,
     /// A read gives zeros, a write does nothing, an atomic neither reads nor writes and gives zeros.
     Zero,
-    /// The launch ends with a fault that names the line: the simulator's for an address outside of all memory, a trap
-    /// ([`Bounds::TRAP`]) for an index that stays in memory of somebody else.
+    /// The launch ends with a fault that names the line: the trap [`Bounds::TRAP`]. The machine itself sees only an
+    /// address outside of all memory, not an index that stays in memory of somebody else.
     Fault,
 }
 
