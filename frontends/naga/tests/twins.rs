@@ -28,40 +28,72 @@ const TWINS: &[Twin] = &[
         ("", "let a = i32(u) / 7; let b = i32(u) % 13; results[i] = u32(a * 31 + b);")),
     twin("floats", ("", "results[i] = floatBitsToUint(x * y + x / (abs(y) + 1.0) - 0.25);"),
         ("", "results[i] = bitcast<u32>(x * y + x / (abs(y) + 1.0) - 0.25);")),
-    twin("rounding", ("", "results[i] = floatBitsToUint(floor(x) + ceil(y) * 16.0 + trunc(x * 3.0) * 256.0 + fract(y));"),
+    twin("rounding", ("", "results[i] = floatBitsToUint(floor(x) + ceil(y) * 16.0 + trunc(x * 3.0) * 256.0 + \
+            fract(y));"),
         ("", "results[i] = bitcast<u32>(floor(x) + ceil(y) * 16.0 + trunc(x * 3.0) * 256.0 + fract(y));")),
-    twin("transcendental", ("", "results[i] = floatBitsToUint(sin(x) + cos(y) + exp2(x * 0.25) + log2(abs(y) + 1.0) + sqrt(abs(x)));"),
+    twin("transcendental", ("", "results[i] = floatBitsToUint(sin(x) + cos(y) + exp2(x * 0.25) + log2(abs(y) + \
+            1.0) + sqrt(abs(x)));"),
         ("", "results[i] = bitcast<u32>(sin(x) + cos(y) + exp2(x * 0.25) + log2(abs(y) + 1.0) + sqrt(abs(x)));")),
-    twin("mixing", ("", "results[i] = floatBitsToUint(mix(x, y, 0.3) + clamp(x, -1.0, 1.0) + smoothstep(-4.0, 4.0, y) + step(x, y));"),
-        ("", "results[i] = bitcast<u32>(mix(x, y, 0.3) + clamp(x, -1.0, 1.0) + smoothstep(-4.0, 4.0, y) + step(x, y));")),
-    twin("vectors", ("", "vec3 v = vec3(x, y, x + y); vec3 w = v.zxy * 2.0; results[i] = floatBitsToUint(dot(v, w) + cross(v, w).y);"),
-        ("", "let v = vec3<f32>(x, y, x + y); let w = v.zxy * 2.0; results[i] = bitcast<u32>(dot(v, w) + cross(v, w).y);")),
-    twin("lengths", ("", "vec2 v = vec2(x, y + 9.0); results[i] = floatBitsToUint(length(v) + normalize(v).x + distance(v, vec2(1.0)));"),
-        ("", "let v = vec2<f32>(x, y + 9.0); results[i] = bitcast<u32>(length(v) + normalize(v).x + distance(v, vec2<f32>(1.0)));")),
-    twin("matrices", ("", "mat2 m = mat2(x, y, 1.0, x); mat2 n = m * transpose(m); vec2 v = n * vec2(y, x); results[i] = floatBitsToUint(v.x + v.y * determinant(m));"),
-        ("", "let m = mat2x2<f32>(x, y, 1.0, x); let n = m * transpose(m); let v = n * vec2<f32>(y, x); results[i] = bitcast<u32>(v.x + v.y * determinant(m));")),
-    twin("oblong matrices", ("", "mat3x2 m = mat3x2(x, y, 1.0, x, y, 2.0); vec2 v = m * vec3(x, y, 1.0); vec3 w = v * m; results[i] = floatBitsToUint(v.x + w.z);"),
-        ("", "let m = mat3x2<f32>(x, y, 1.0, x, y, 2.0); let v = m * vec3<f32>(x, y, 1.0); let w = v * m; results[i] = bitcast<u32>(v.x + w.z);")),
-    twin("loops", ("", "uint s = 0u; for (uint n = 0u; n < (u & 15u); n++) { if (n == 5u) { continue; } if (s > 40u) { break; } s += n * 3u; } results[i] = s;"),
-        ("", "var s = 0u; for (var n = 0u; n < (u & 15u); n++) { if n == 5u { continue; } if s > 40u { break; } s += n * 3u; } results[i] = s;")),
-    twin("do while", ("", "uint v = u | 1u; uint n = 0u; do { v = v * 5u + 1u; n++; } while ((v & 7u) != 0u && n < 20u); results[i] = n;"),
-        ("", "var v = u | 1u; var n = 0u; loop { v = v * 5u + 1u; n++; continuing { break if !((v & 7u) != 0u && n < 20u); } } results[i] = n;")),
-    twin("switch", ("", "uint r = 1u; switch (int(u & 7u)) { case 0: r = 10u; break; case 1: case 2: r = 20u; break; case 5: r = 50u; break; default: r = 90u; } results[i] = r;"),
-        ("", "var r = 1u; switch (i32(u & 7u)) { case 0: { r = 10u; } case 1, 2: { r = 20u; } case 5: { r = 50u; } default: { r = 90u; } } results[i] = r;")),
-    twin("functions", ("uint twice(uint a) { return a * 2u; } uint both(uint a, uint b) { if (a > b) { return twice(a); } return twice(b) + 1u; }", "results[i] = both(u, u * 77u);"),
-        ("fn twice(a: u32) -> u32 { return a * 2u; } fn both(a: u32, b: u32) -> u32 { if a > b { return twice(a); } return twice(b) + 1u; }", "results[i] = both(u, u * 77u);")),
-    twin("arguments that change", ("void grow(inout uint a, out uint b) { b = a; a += 3u; }", "uint a = u; uint b; grow(a, b); results[i] = a * 5u ^ b;"),
-        ("fn grow(a: ptr<function, u32>, b: ptr<function, u32>) { *b = *a; *a += 3u; }", "var a = u; var b: u32; grow(&a, &b); results[i] = a * 5u ^ b;")),
-    twin("arrays", ("", "uint a[5]; for (uint n = 0u; n < 5u; n++) { a[n] = u * (n + 1u); } results[i] = a[u % 5u] + a[2];"),
-        ("", "var a: array<u32, 5>; for (var n = 0u; n < 5u; n++) { a[n] = u * (n + 1u); } results[i] = a[u % 5u] + a[2];")),
-    twin("structures", ("struct P { vec2 place; uint weight; };", "P p = P(vec2(x, y), u); p.place.y += 1.0; results[i] = floatBitsToUint(p.place.x * p.place.y) + p.weight;"),
-        ("struct P { place: vec2<f32>, weight: u32 }", "var p = P(vec2<f32>(x, y), u); p.place.y += 1.0; results[i] = bitcast<u32>(p.place.x * p.place.y) + p.weight;")),
-    twin("bits", ("", "results[i] = uint(bitCount(u)) + uint(findMSB(u | 1u)) * 64u + bitfieldReverse(u) + bitfieldExtract(u, 3, 9);"),
-        ("", "results[i] = countOneBits(u) + firstLeadingBit(u | 1u) * 64u + reverseBits(u) + extractBits(u, 3u, 9u);")),
-    twin("packing", ("", "results[i] = packHalf2x16(vec2(x, y)) ^ packUnorm4x8(vec4(x, y, 0.5, 1.0)) ^ packSnorm2x16(vec2(x, y) * 0.1);"),
-        ("", "results[i] = pack2x16float(vec2<f32>(x, y)) ^ pack4x8unorm(vec4<f32>(x, y, 0.5, 1.0)) ^ pack2x16snorm(vec2<f32>(x, y) * 0.1);")),
-    twin("shared memory", ("shared uint part[32];", "part[gl_LocalInvocationID.x] = u; barrier(); results[i] = part[31u - gl_LocalInvocationID.x] + part[(gl_LocalInvocationID.x + 1u) % 32u];"),
-        ("var<workgroup> part: array<u32, 32>;", "part[l.x] = u; workgroupBarrier(); results[i] = part[31u - l.x] + part[(l.x + 1u) % 32u];")),
+    twin("mixing", ("", "results[i] = floatBitsToUint(mix(x, y, 0.3) + clamp(x, -1.0, 1.0) + smoothstep(-4.0, \
+            4.0, y) + step(x, y));"),
+        ("", "results[i] = bitcast<u32>(mix(x, y, 0.3) + clamp(x, -1.0, 1.0) + smoothstep(-4.0, 4.0, y) + \
+            step(x, y));")),
+    twin("vectors", ("", "vec3 v = vec3(x, y, x + y); vec3 w = v.zxy * 2.0; results[i] = floatBitsToUint(dot(v, \
+            w) + cross(v, w).y);"),
+        ("", "let v = vec3<f32>(x, y, x + y); let w = v.zxy * 2.0; results[i] = bitcast<u32>(dot(v, w) + \
+            cross(v, w).y);")),
+    twin("lengths", ("", "vec2 v = vec2(x, y + 9.0); results[i] = floatBitsToUint(length(v) + normalize(v).x + \
+            distance(v, vec2(1.0)));"),
+        ("", "let v = vec2<f32>(x, y + 9.0); results[i] = bitcast<u32>(length(v) + normalize(v).x + distance(v, \
+            vec2<f32>(1.0)));")),
+    twin("matrices", ("", "mat2 m = mat2(x, y, 1.0, x); mat2 n = m * transpose(m); vec2 v = n * vec2(y, x); \
+            results[i] = floatBitsToUint(v.x + v.y * determinant(m));"),
+        ("", "let m = mat2x2<f32>(x, y, 1.0, x); let n = m * transpose(m); let v = n * vec2<f32>(y, x); \
+            results[i] = bitcast<u32>(v.x + v.y * determinant(m));")),
+    twin("oblong matrices", ("", "mat3x2 m = mat3x2(x, y, 1.0, x, y, 2.0); vec2 v = m * vec3(x, y, 1.0); vec3 w \
+            = v * m; results[i] = floatBitsToUint(v.x + w.z);"),
+        ("", "let m = mat3x2<f32>(x, y, 1.0, x, y, 2.0); let v = m * vec3<f32>(x, y, 1.0); let w = v * m; \
+            results[i] = bitcast<u32>(v.x + w.z);")),
+    twin("loops", ("", "uint s = 0u; for (uint n = 0u; n < (u & 15u); n++) { if (n == 5u) { continue; } if (s > \
+            40u) { break; } s += n * 3u; } results[i] = s;"),
+        ("", "var s = 0u; for (var n = 0u; n < (u & 15u); n++) { if n == 5u { continue; } if s > 40u { break; } \
+            s += n * 3u; } results[i] = s;")),
+    twin("do while", ("", "uint v = u | 1u; uint n = 0u; do { v = v * 5u + 1u; n++; } while ((v & 7u) != 0u && n \
+            < 20u); results[i] = n;"),
+        ("", "var v = u | 1u; var n = 0u; loop { v = v * 5u + 1u; n++; continuing { break if !((v & 7u) != 0u && \
+            n < 20u); } } results[i] = n;")),
+    twin("switch", ("", "uint r = 1u; switch (int(u & 7u)) { case 0: r = 10u; break; case 1: case 2: r = 20u; \
+            break; case 5: r = 50u; break; default: r = 90u; } results[i] = r;"),
+        ("", "var r = 1u; switch (i32(u & 7u)) { case 0: { r = 10u; } case 1, 2: { r = 20u; } case 5: { r = 50u; \
+            } default: { r = 90u; } } results[i] = r;")),
+    twin("functions", ("uint twice(uint a) { return a * 2u; } uint both(uint a, uint b) { if (a > b) { return \
+            twice(a); } return twice(b) + 1u; }", "results[i] = both(u, u * 77u);"),
+        ("fn twice(a: u32) -> u32 { return a * 2u; } fn both(a: u32, b: u32) -> u32 { if a > b { return \
+            twice(a); } return twice(b) + 1u; }", "results[i] = both(u, u * 77u);")),
+    twin("arguments that change", ("void grow(inout uint a, out uint b) { b = a; a += 3u; }", "uint a = u; uint \
+            b; grow(a, b); results[i] = a * 5u ^ b;"),
+        ("fn grow(a: ptr<function, u32>, b: ptr<function, u32>) { *b = *a; *a += 3u; }", "var a = u; var b: u32; \
+            grow(&a, &b); results[i] = a * 5u ^ b;")),
+    twin("arrays", ("", "uint a[5]; for (uint n = 0u; n < 5u; n++) { a[n] = u * (n + 1u); } results[i] = a[u % \
+            5u] + a[2];"),
+        ("", "var a: array<u32, 5>; for (var n = 0u; n < 5u; n++) { a[n] = u * (n + 1u); } results[i] = a[u % \
+            5u] + a[2];")),
+    twin("structures", ("struct P { vec2 place; uint weight; };", "P p = P(vec2(x, y), u); p.place.y += 1.0; \
+            results[i] = floatBitsToUint(p.place.x * p.place.y) + p.weight;"),
+        ("struct P { place: vec2<f32>, weight: u32 }", "var p = P(vec2<f32>(x, y), u); p.place.y += 1.0; \
+            results[i] = bitcast<u32>(p.place.x * p.place.y) + p.weight;")),
+    twin("bits", ("", "results[i] = uint(bitCount(u)) + uint(findMSB(u | 1u)) * 64u + bitfieldReverse(u) + \
+            bitfieldExtract(u, 3, 9);"),
+        ("", "results[i] = countOneBits(u) + firstLeadingBit(u | 1u) * 64u + reverseBits(u) + extractBits(u, 3u, \
+            9u);")),
+    twin("packing", ("", "results[i] = packHalf2x16(vec2(x, y)) ^ packUnorm4x8(vec4(x, y, 0.5, 1.0)) ^ \
+            packSnorm2x16(vec2(x, y) * 0.1);"),
+        ("", "results[i] = pack2x16float(vec2<f32>(x, y)) ^ pack4x8unorm(vec4<f32>(x, y, 0.5, 1.0)) ^ \
+            pack2x16snorm(vec2<f32>(x, y) * 0.1);")),
+    twin("shared memory", ("shared uint part[32];", "part[gl_LocalInvocationID.x] = u; barrier(); results[i] = \
+            part[31u - gl_LocalInvocationID.x] + part[(gl_LocalInvocationID.x + 1u) % 32u];"),
+        ("var<workgroup> part: array<u32, 32>;", "part[l.x] = u; workgroupBarrier(); results[i] = part[31u - \
+            l.x] + part[(l.x + 1u) % 32u];")),
 ];
 
 /// Invocations of a launch.

@@ -43,7 +43,8 @@ pub const CASES: &[Case] = &[
         "columns of three",
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
          @group(0) @binding(1) var<storage, read> m: mat2x3<f32>;
-         @compute @workgroup_size(1) fn main() { let c = m; out[0] = bitcast<u32>(c[1].x); out[1] = bitcast<u32>(c[0].z); }",
+         @compute @workgroup_size(1) fn main() { let c = m; out[0] = bitcast<u32>(c[1].x); out[1] =
+             bitcast<u32>(c[0].z); }",
         &[&[1, 2, 3, 4, 5, 6, 7, 8]],
         &[5, 3],
     ),
@@ -111,7 +112,8 @@ pub const CASES: &[Case] = &[
         "locals of calls",
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
          @group(0) @binding(1) var<storage, read> n: array<u32>;
-         fn grown(by: u32) -> u32 { var a: array<u32, 2>; var b: u32; a[n[0] & 1u] += by; b += by; return a[0] + a[1] + b; }
+         fn grown(by: u32) -> u32 { var a: array<u32, 2>; var b: u32; a[n[0] & 1u] += by; b += by; return a[0] + a[1]
+             + b; }
          @compute @workgroup_size(1) fn main() { for (var i = 0u; i < 3u; i++) { out[i] = grown(n[0] + i); } }",
         &[&[5]],
         &[10, 12, 14],
@@ -159,7 +161,8 @@ pub const CASES: &[Case] = &[
         "sign extension",
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
          @group(0) @binding(1) var<storage, read> n: array<i32>;
-         @compute @workgroup_size(1) fn main() { let wide = i64(n[0]); out[0] = u32(wide); out[1] = u32(wide >> 32u); }",
+         @compute @workgroup_size(1) fn main() { let wide = i64(n[0]); out[0] = u32(wide); out[1] = u32(wide >> 32u);
+             }",
         &[&[MINUS - 6]],
         &[MINUS - 6, MINUS],
     ),
@@ -203,7 +206,8 @@ pub const CASES: &[Case] = &[
         "floats as integers",
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
          @group(0) @binding(1) var<storage, read> x: array<f32>;
-         @compute @workgroup_size(1) fn main() { out[0] = u32(i32(x[0])); out[1] = u32(x[0]); out[2] = u32(i32(-x[0])); out[3] = u32(-x[0]); }",
+         @compute @workgroup_size(1) fn main() { out[0] = u32(i32(x[0])); out[1] = u32(x[0]); out[2] =
+             u32(i32(-x[0])); out[3] = u32(-x[0]); }",
         &[&[0x7149_f2ca]],
         &[0x7fff_ff80, 0xffff_ff00, LEAST, 0],
     ),
@@ -212,7 +216,8 @@ pub const CASES: &[Case] = &[
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
          @group(0) @binding(1) var<storage, read> x: array<f32>;
          @compute @workgroup_size(1) fn main() {
-             out[0] = u32(x[0] != x[0]); out[1] = u32(x[0] == x[0]); out[2] = u32(x[0] < x[1]); out[3] = u32(!(x[0] >= x[1]));
+             out[0] = u32(x[0] != x[0]); out[1] = u32(x[0] == x[0]); out[2] = u32(x[0] < x[1]); out[3] = u32(!(x[0]
+             >= x[1]));
          }",
         &[&[NAN, 0]],
         &[1, 0, 0, 1],
@@ -221,7 +226,8 @@ pub const CASES: &[Case] = &[
         "shifts",
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
          @group(0) @binding(1) var<storage, read> n: array<i32>;
-         @compute @workgroup_size(1) fn main() { out[0] = u32(n[0] >> 4u); out[1] = u32(n[0]) >> 28u; out[2] = 1u << (u32(n[1]) & 31u); }",
+         @compute @workgroup_size(1) fn main() { out[0] = u32(n[0] >> 4u); out[1] = u32(n[0]) >> 28u; out[2] = 1u <<
+             (u32(n[1]) & 31u); }",
         &[&[LEAST, 33]],
         &[0xf800_0000, 8, 2],
     ),

@@ -1,8 +1,8 @@
 //! Operations of a subgroup, which is a warp, on the invocations that are active there.
 //!
 //! A reduction goes through blocks of 1, 2, 4, 8 and 16 lanes: each lane adds what the first active lane of the block
-//! beside its own has, which is the sum of that block, so lanes that are not active are never read. A scan does the same
-//! with the last active lane of the block below.
+//! beside its own has, which is the sum of that block, so lanes that are not active are never read. A scan does the
+//! same with the last active lane of the block below.
 
 use super::builtins::SUBGROUP;
 use super::values::{Lanes, Value};

@@ -6,8 +6,8 @@
 //!    has.
 //! 2. A weak exchange may fail without a reason, and the suite computes what the input must hold then from what the
 //!    device says of each exchange. The data holds what a device says that never exchanges. Here the exchanges that are
-//!    said to have happened are applied to it, and must be those of the elements that are compared with their own value,
-//!    every third.
+//!    said to have happened are applied to it, and must be those of the elements that are compared with their own
+//!    value, every third.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

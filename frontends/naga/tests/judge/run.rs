@@ -235,8 +235,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether a shader on expressions and what naga writes of it as SPIR-V give equal bits. False if it is none, or naga
-    /// has no SPIR-V that it reads again.
+    /// Whether a shader on expressions and what naga writes of it as SPIR-V give equal bits. False if it is none, or
+    /// naga has no SPIR-V that it reads again.
     pub fn twins(&mut self, record: &Value) -> Result<bool, String> {
         let (Some(code), Some(count), Some(stride)) = (
             record["wgsl"].as_str(),
