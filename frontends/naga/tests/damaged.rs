@@ -90,7 +90,10 @@ fn damaged_binaries_are_refused() {
     // naga does not read what it writes for structures that buffers have too, and for atomics.
     let text = TEXT
         .replace("x: ptr<function, S>", "x: ptr<function, vec3<f32>>")
-        .replace("(*x).all[i].y += i32(i) / (*x).all[0].x;", "(*x)[i % 3u] += 1.0;")
+        .replace(
+            "(*x).all[i].y += i32(i) / (*x).all[0].x;",
+            "(*x)[i % 3u] += 1.0;",
+        )
         .replace("return (*x).m * (*x).a;", "return s[i].m * *x;")
         .replace("var x = s[g.x];", "var x = s[g.x].a;")
         .replace("x.a", "x")
