@@ -290,8 +290,8 @@ impl Translator<'_, '_, '_> {
         Ok((self.rounded(fraction, scalar), exponent))
     }
 
-    /// What is no number of the field's.
-    pub(super) fn not_float(&self, fun: MathFunction) -> crate::error::Reason {
+    /// The error of a function of what it is not defined for.
+    pub(super) fn undefined(&self, fun: MathFunction) -> crate::error::Reason {
         invalid(format!("{fun:?} of what it is not defined for"))
     }
 }

@@ -18,7 +18,7 @@ impl Translator<'_, '_, '_> {
             MathFunction::Cross => {
                 let second = operands.get(1)?;
                 let ([a, b, c], [d, e, f]) = (&first[..], &second[..]) else {
-                    return Err(self.not_float(fun));
+                    return Err(self.undefined(fun));
                 };
                 let (x, y, z) = ((*b, *f, *c, *e), (*c, *d, *a, *f), (*a, *e, *b, *d));
                 let parts = [x, y, z].map(|(a, b, c, d)| {
@@ -67,7 +67,7 @@ impl Translator<'_, '_, '_> {
             MathFunction::Refract => {
                 self.refract(scalar, first, operands.get(1)?, operands.single(2)?)?
             }
-            _ => return Err(self.not_float(fun)),
+            _ => return Err(self.undefined(fun)),
         })
     }
 
@@ -91,7 +91,7 @@ impl Translator<'_, '_, '_> {
                 Some(sum) => self.builder.ins().iadd(sum, product),
             });
         }
-        sum.ok_or_else(|| self.not_float(MathFunction::Dot))
+        sum.ok_or_else(|| self.undefined(MathFunction::Dot))
     }
 
     fn length(&mut self, scalar: Scalar, lanes: &[ir::Value]) -> Result<ir::Value> {

@@ -3,7 +3,6 @@
 
 use super::memory::{Address, Space};
 use super::places::{Place, Storage};
-use super::reach::is_private;
 use super::types::Ty;
 use super::{Result, Translator};
 use crate::error::{Reason, invalid, unsupported};
@@ -243,10 +242,6 @@ impl Translator<'_, '_, '_> {
 
     fn private(&mut self, handle: Handle<GlobalVariable>) -> Result<()> {
         let variable = &self.module.global_variables[handle];
-        debug_assert!(
-            is_private(variable),
-            "only private variables are the thread's own"
-        );
         let place = self.variable(Ty::Handle(variable.ty), self.reach.global(handle))?;
         match variable.init {
             Some(init) => {

@@ -84,7 +84,7 @@ impl Translator<'_, '_, '_> {
             }
             _ => {}
         }
-        let packed = Packed::of(fun).ok_or_else(|| self.not_float(fun))?;
+        let packed = Packed::of(fun).ok_or_else(|| self.undefined(fun))?;
         let is_unpacking = matches!(
             fun,
             M::Unpack4x8snorm

@@ -3,8 +3,8 @@
 
 use hashbrown::{HashMap, HashSet};
 use naga::{
-    AddressSpace, Block, EntryPoint, Expression, Function, GlobalVariable, Handle, LocalVariable,
-    Module, Statement,
+    Block, EntryPoint, Expression, Function, GlobalVariable, Handle, LocalVariable, Module,
+    Statement,
 };
 
 /// A function; none is the entry point's own.
@@ -42,9 +42,8 @@ impl Reach {
 
     fn function(&mut self, key: Key, function: &Function) {
         for (_, expression) in function.expressions.iter() {
-            if let Expression::Access { base, index } = expression {
-                // Whether a constant is inside is looked at later.
-                let _ = index;
+            // Whether an index is constant and inside is looked at later.
+            if let Expression::Access { base, .. } = expression {
                 self.indexed(key, function, *base);
             }
         }
@@ -112,9 +111,4 @@ impl Reach {
             }
         }
     }
-}
-
-/// Whether a global is a variable of each thread.
-pub(super) fn is_private(variable: &GlobalVariable) -> bool {
-    variable.space == AddressSpace::Private
 }

@@ -14,6 +14,7 @@ mod expected;
 mod mended;
 mod record;
 mod run;
+mod trace;
 
 use record::Record;
 use std::path::{Path, PathBuf};
