@@ -1,0 +1,226 @@
+//! Shaders as texts: read and validated by naga.
+
+use crate::error::{Error, Place, Reason};
+use crate::translate::{TranslateOptions, Translation, translate};
+use naga::front::{glsl, spv, wgsl};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{Module, ShaderStage, Span};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What of naga's capabilities is translated.
+pub fn capabilities() -> Capabilities {
+    Capabilities::IMMEDIATES
+        | Capabilities::FLOAT64
+        | Capabilities::SHADER_INT64
+        | Capabilities::SHADER_INT16
+        | Capabilities::SUBGROUP
+        | Capabilities::SUBGROUP_BARRIER
+        | Capabilities::SHADER_INT64_ATOMIC_MIN_MAX
+        | Capabilities::SHADER_INT64_ATOMIC_ALL_OPS
+        | Capabilities::SHADER_FLOAT32_ATOMIC
+        | Capabilities::SHADER_FLOAT16
+        | Capabilities::SHADER_FLOAT16_IN_FLOAT32
+        | Capabilities::MEMORY_DECORATION_COHERENT
+        | Capabilities::MEMORY_DECORATION_VOLATILE
+}
+
+/// What the spans of a module are places in.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: String,
+    /// Where its lines begin; none of SPIR-V, where a line is a word.
+    lines: Option<Vec<u32>>,
+}
+
+impl Source {
+    /// A text, with the name that messages give it.
+    pub fn text(name: impl Into<String>, text: &str) -> Source {
+        let behind = text.bytes().zip(1..).filter(|(byte, _)| *byte == b'\n');
+        let lines = std::iter::once(0).chain(behind.map(|(_, offset)| offset));
+        Source {
+            name: name.into(),
+            lines: Some(lines.collect()),
+        }
+    }
+
+    /// A SPIR-V binary, or a text that is not known: the line of a place is the number of the four bytes that it
+    /// begins in, from 1.
+    pub fn words(name: impl Into<String>) -> Source {
+        Source {
+            name: name.into(),
+            lines: None,
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Line and column of the beginning of a span, from 1; the column counts bytes.
+    pub fn position(&self, span: Span) -> Option<(u32, u32)> {
+        let start = span.to_range()?.start as u32;
+        let Some(lines) = &self.lines else {
+            return Some((start / 4 + 1, 1));
+        };
+        let line = lines.partition_point(|&first| first <= start);
+        let first = lines.get(line.checked_sub(1)?)?;
+        Some((line as u32, start - first + 1))
+    }
+
+    /// The place of a span.
+    pub fn place(&self, span: Span) -> Place {
+        Place {
+            file: self.name.clone(),
+            position: self.position(span),
+        }
+    }
+
+    /// An error at a span.
+    pub(crate) fn error(&self, span: Span, reason: Reason) -> Error {
+        Error {
+            place: self.place(span),
+            reason,
+        }
+    }
+}
+
+/// A shader that naga has read and found valid.
+#[derive(Clone, Debug)]
+pub struct Shader {
+    /// The module.
+    pub module: Module,
+    /// What the validator found out about it.
+    pub info: ModuleInfo,
+    /// What its spans are places in.
+    pub source: Source,
+}
+
+impl Shader {
+    /// Reads WGSL; messages call it `name`.
+    ///
+    /// # Errors
+    /// What naga refuses.
+    pub fn wgsl(name: &str, text: &str) -> Result<Shader, Error> {
+        let source = Source::text(name, text);
+        let options = wgsl::Options {
+            parse_doc_comments: false,
+            capabilities: capabilities(),
+        };
+        let module = guarded(&source, || {
+            let parsed = wgsl::Frontend::new_with_options(options).parse(text);
+            parsed.map_err(|error| {
+                let labels = error.labels().map(|(span, _)| span);
+                let span = labels.into_iter().find(Span::is_defined);
+                let labels = error.labels().map(|(_, label)| label);
+                let labels = labels.filter(|label| !label.is_empty());
+                let parts = std::iter::once(error.message()).chain(labels);
+                let message = parts.collect::<Vec<_>>().join(": ");
+                source.error(span.unwrap_or(first()), Reason::Naga(message))
+            })
+        })?;
+        Shader::valid(module, source)
+    }
+
+    /// Reads a compute shader in GLSL; messages call it `name`.
+    ///
+    /// # Errors
+    /// What naga refuses.
+    pub fn glsl(name: &str, text: &str) -> Result<Shader, Error> {
+        let source = Source::text(name, text);
+        let module = guarded(&source, || {
+            let options = glsl::Options::from(ShaderStage::Compute);
+            let parsed = glsl::Frontend::default().parse(&options, text);
+            parsed.map_err(|errors| {
+                let messages = errors.errors.iter().map(ToString::to_string);
+                let messages = messages.collect::<Vec<_>>().join("; ");
+                let spans = errors.errors.iter().map(|error| error.meta);
+                let span = spans.into_iter().find(Span::is_defined);
+                source.error(span.unwrap_or(first()), Reason::Naga(messages))
+            })
+        })?;
+        Shader::valid(module, source)
+    }
+
+    /// Reads a SPIR-V binary; messages call it `name`.
+    ///
+    /// # Errors
+    /// What naga refuses. It says no places in SPIR-V that it does not read.
+    pub fn spirv(name: &str, bytes: &[u8]) -> Result<Shader, Error> {
+        let source = Source::words(name);
+        let module = guarded(&source, || {
+            let options = spv::Options {
+                adjust_coordinate_space: false,
+                strict_capabilities: false,
+                block_ctx_dump_prefix: None,
+            };
+            let parsed = spv::parse_u8_slice(bytes, &options);
+            parsed.map_err(|error| source.error(Span::UNDEFINED, Reason::Naga(chain(&error))))
+        })?;
+        Shader::valid(module, source)
+    }
+
+    /// A module that is to be validated.
+    fn valid(module: Module, source: Source) -> Result<Shader, Error> {
+        let info = guarded(&source, || {
+            let mut validator = Validator::new(ValidationFlags::all(), capabilities());
+            validator.validate(&module).map_err(|error| {
+                let spans = error.spans().map(|(span, _)| *span);
+                let span = spans.into_iter().find(Span::is_defined);
+                source.error(
+                    span.unwrap_or(first()),
+                    Reason::Naga(chain(error.as_inner())),
+                )
+            })
+        })?;
+        Ok(Shader {
+            module,
+            info,
+            source,
+        })
+    }
+
+    /// Translates an entry point, see [`translate`].
+    ///
+    /// # Errors
+    /// As [`translate`].
+    pub fn translate(&self, entry: &str, options: &TranslateOptions) -> Result<Translation, Error> {
+        translate(&self.module, &self.info, &self.source, entry, options)
+    }
+
+    /// The names of its compute entry points.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        let entries = self.module.entry_points.iter();
+        let entries = entries.filter(|entry| entry.stage == ShaderStage::Compute);
+        entries.map(|entry| entry.name.as_str())
+    }
+}
+
+/// The place of what naga says no place of: the beginning.
+fn first() -> Span {
+    Span::new(0, 1)
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Runs a part of naga, whose panics are errors here.
+pub(crate) fn guarded<T>(
+    source: &Source,
+    part: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|panic| {
+        let text = (panic.downcast_ref::<String>().cloned())
+            .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        let text = text.unwrap_or_else(|| "without a message".to_string());
+        Err(source.error(first(), Reason::Naga(format!("naga panicked: {text}"))))
+    })
+}

@@ -1,0 +1,90 @@
+//! Tests that plant mistakes in the translator: each must change what some shader gives.
+
+mod cases;
+
+use crate::mistakes::{Mistake, plant};
+use crate::{Binding, Bounds, Shader, TranslateOptions};
+use cases::{CASES, Case};
+use cranelift_thisgpu::{Buffer, Device, Options, SimConfig};
+
+/// Runs a case on a simulator that looks for races and reads of what nobody wrote: the words of its first buffer, or
+/// what went wrong.
+fn run(case: &Case, mistake: Option<Mistake>) -> Result<Vec<u32>, String> {
+    let shader = Shader::wgsl(case.name, case.text).map_err(|error| error.to_string())?;
+    let options = TranslateOptions {
+        bounds: case.bounds,
+        buffer_bounds: case.bounds,
+        ..TranslateOptions::default()
+    };
+    let translation = plant(mistake, || shader.translate("main", &options));
+    let translation = translation.map_err(|error| error.to_string())?;
+    let compiled = translation.compile(&Options::default());
+    let compiled = compiled.map_err(|error| error.to_string())?;
+    let device = Device::simulator(SimConfig {
+        check: true,
+        ..SimConfig::default()
+    });
+    let pipeline = compiled.load(&device).map_err(|error| error.to_string())?;
+    let first = vec![0; case.expected.len()];
+    let mut buffers: Vec<Buffer<u32>> = Vec::new();
+    for words in std::iter::once(&first[..]).chain(case.inputs.iter().copied()) {
+        buffers.push(device.upload(words).map_err(|error| error.to_string())?);
+    }
+    let mut bindings = Vec::new();
+    for (number, buffer) in buffers.iter().enumerate() {
+        let bytes = buffer.cast().map_err(|error| error.to_string())?;
+        bindings.push(Binding::new(0, number as u32, &bytes));
+    }
+    let report = pipeline.dispatch([1, 1, 1], &bindings, &[]);
+    let report = report
+        .map_err(|error| error.to_string())?
+        .ok_or("nothing ran")?;
+    if let Some(finding) = report.findings.first() {
+        return Err(finding.to_string());
+    }
+    buffers[0].to_vec().map_err(|error| error.to_string())
+}
+
+#[test]
+fn cases_are_right() {
+    for case in CASES {
+        assert_eq!(run(case, None), Ok(case.expected.to_vec()), "{}", case.name);
+    }
+}
+
+#[test]
+fn each_planted_mistake_is_found() {
+    use Mistake as M;
+    let mistakes = [
+        M::ColumnStride,
+        M::Padding,
+        M::UnguardedDivision,
+        M::LeastQuotient,
+        M::SkippedContinuing,
+        M::SwitchBreak,
+        M::WorkgroupZeros,
+        M::KeptLocals,
+        M::InactiveScan,
+        M::LastElement,
+        M::OutsideStore,
+        M::ArrayLength,
+        M::SignExtension,
+        M::Barrier,
+        M::RowVector,
+        M::EmptyField,
+        M::FloatLimit,
+        M::OrderedNotEqual,
+        M::UnsignedShift,
+    ];
+    for mistake in mistakes {
+        let mut by = CASES
+            .iter()
+            .filter(|case| run(case, Some(mistake)) != Ok(case.expected.to_vec()));
+        assert!(by.next().is_some(), "{mistake:?} is found by no case");
+    }
+}
+
+#[test]
+fn bounds_are_restricted_unless_asked() {
+    assert_eq!(TranslateOptions::default().buffer_bounds, Bounds::Restrict);
+}

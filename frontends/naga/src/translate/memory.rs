@@ -1,0 +1,266 @@
+//! Loads and stores, whole values in memory, copies and zeros.
+//!
+//! WGSL, GLSL and SPIR-V lay every scalar out at a multiple of its size, and a launch binds buffers at multiples of the
+//! widest access, so every access is marked as aligned. Padding is never written: other values may lie in it.
+
+use super::types::{Leaf, Ty};
+use super::values::{Lanes, MOST_LANES};
+use super::{Result, Translator};
+use crate::error::unsupported;
+use crate::mistakes::{Mistake, planted};
+use cranelift_codegen::ir;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{F16, F32, F64, I16, I32, I64};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind};
+use naga::TypeInner;
+
+/// Whose memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Space {
+    /// The thread's own.
+    Own,
+    /// The workgroup's.
+    Workgroup,
+    /// A buffer, by its number in the interface, and whether the shader only reads it.
+    Buffer { number: usize, readonly: bool },
+    /// The immediates of the launch.
+    Immediates,
+}
+
+/// An address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    /// An i32 in workgroup memory, otherwise an i64.
+    pub base: ir::Value,
+    /// Bytes behind `base`, at most `i32::MAX`.
+    pub offset: u32,
+    pub space: Space,
+    /// Accesses happen only where this is not 0.
+    pub inside: Option<ir::Value>,
+}
+
+impl Address {
+    /// So many bytes behind.
+    pub(super) fn plus(mut self, bytes: u32) -> Result<Address> {
+        let sum = self.offset.checked_add(bytes);
+        let sum = sum.filter(|&sum| sum <= i32::MAX as u32);
+        self.offset = sum.ok_or_else(|| unsupported("an offset of more than 2 GiB"))?;
+        Ok(self)
+    }
+
+    fn flags(&self) -> MemFlagsData {
+        let flags = MemFlagsData::new().with_aligned();
+        match self.space {
+            Space::Buffer { readonly: true, .. } | Space::Immediates => flags.with_readonly(),
+            _ => flags,
+        }
+    }
+}
+
+/// The largest alignment of a stack slot in bytes.
+const SLOT_ALIGNMENT: u32 = 16;
+
+/// The most local memory that a shader's variables may need, in bytes: what the target allows.
+const MOST_LOCAL: u32 = 4 << 20;
+
+impl Translator<'_, '_, '_> {
+    /// New memory of the thread for a value of a type.
+    pub(super) fn slot(&mut self, ty: &Ty) -> Result<Address> {
+        let slot = self.stack_slot(ty)?;
+        Ok(self.slot_address(slot))
+    }
+
+    pub(super) fn stack_slot(&mut self, ty: &Ty) -> Result<ir::StackSlot> {
+        let (size, alignment) = self.layout(ty)?;
+        if size > MOST_LOCAL {
+            return Err(unsupported(format!(
+                "a variable of {size} bytes; a thread has 4 MiB"
+            )));
+        }
+        let alignment = alignment.clamp(1, SLOT_ALIGNMENT).ilog2() as u8;
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, alignment);
+        Ok(self.builder.create_sized_stack_slot(data))
+    }
+
+    pub(super) fn slot_address(&mut self, slot: ir::StackSlot) -> Address {
+        Address {
+            base: self.builder.ins().stack_addr(I64, slot, 0),
+            offset: 0,
+            space: Space::Own,
+            inside: None,
+        }
+    }
+
+    /// An element: `index` has no sign, and 32 bits.
+    pub(super) fn element(&mut self, address: Address, index: ir::Value, stride: u32) -> Address {
+        let ty = self.builder.func.dfg.value_type(address.base);
+        let index = match ty {
+            I64 => self.builder.ins().uextend(I64, index),
+            _ => index,
+        };
+        let stride = self.integer(ty, stride.into());
+        let offset = self.builder.ins().imul(index, stride);
+        Address {
+            base: self.builder.ins().iadd(address.base, offset),
+            ..address
+        }
+    }
+
+    /// The leaves of a value in memory.
+    pub(super) fn load_lanes(&mut self, address: Address, ty: &Ty) -> Result<Lanes> {
+        let leaves = self.leaves(ty)?;
+        self.inside(address.inside, |this| this.load_leaves(address, &leaves))
+    }
+
+    fn load_leaves(&mut self, address: Address, leaves: &[Leaf]) -> Result<Lanes> {
+        let mut lanes = Vec::with_capacity(leaves.len());
+        for leaf in leaves {
+            let place = address.plus(leaf.offset)?;
+            let ty = super::types::clif(leaf.scalar)?;
+            let flags = address.flags();
+            lanes.push((self.builder.ins()).load(ty, flags, place.base, place.offset as i32));
+        }
+        Ok(lanes)
+    }
+
+    /// Stores the leaves of a value.
+    pub(super) fn store_lanes(
+        &mut self,
+        address: Address,
+        ty: &Ty,
+        lanes: &[ir::Value],
+    ) -> Result<()> {
+        let leaves = self.leaves(ty)?;
+        let inside = address.inside.filter(|_| !planted(Mistake::OutsideStore));
+        self.inside(inside, |this| {
+            for (leaf, &lane) in leaves.iter().zip(lanes) {
+                let place = address.plus(leaf.offset)?;
+                let flags = address.flags();
+                (this.builder.ins()).store(flags, lane, place.base, place.offset as i32);
+            }
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// Copies a value that may be large.
+    pub(super) fn copy(&mut self, to: Address, from: Address, ty: &Ty) -> Result<()> {
+        let [to_inside, from_inside] = [to.inside, from.inside];
+        let [to, from] = [to, from].map(|address| Address {
+            inside: None,
+            ..address
+        });
+        // What is read from outside is zeros.
+        if let Some(condition) = from_inside {
+            self.clear_memory(
+                Address {
+                    inside: to_inside,
+                    ..to
+                },
+                ty,
+            )?;
+            self.inside(Some(condition), |this| {
+                let to = Address {
+                    inside: to_inside,
+                    ..to
+                };
+                this.copy(to, from, ty).map(|()| Vec::new())
+            })?;
+            return Ok(());
+        }
+        self.inside(to_inside, |this| {
+            this.each_piece(ty, &mut [to, from], &mut |this, pieces, ty| {
+                let lanes = this.load_lanes(pieces[1], ty)?;
+                this.store_lanes(pieces[0], ty, &lanes)
+            })?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// Writes zeros.
+    pub(super) fn clear_memory(&mut self, address: Address, ty: &Ty) -> Result<()> {
+        let inside = address.inside;
+        let address = Address {
+            inside: None,
+            ..address
+        };
+        self.inside(inside, |this| {
+            this.each_piece(ty, &mut [address], &mut |this, pieces, ty| {
+                let zeros = this.zero_lanes(ty)?;
+                this.store_lanes(pieces[0], ty, &zeros)
+            })?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// Takes values of one type apart into pieces of few leaves, and does something with each. Long arrays become
+    /// loops.
+    fn each_piece<F: FnMut(&mut Self, &[Address], &Ty) -> Result<()>>(
+        &mut self,
+        ty: &Ty,
+        addresses: &mut [Address],
+        body: &mut F,
+    ) -> Result<()> {
+        if self.count(ty)? <= MOST_LANES {
+            return body(self, addresses, ty);
+        }
+        if let TypeInner::Struct { members, .. } = self.inner(ty) {
+            let members = members.clone();
+            for member in members {
+                let mut places = Vec::new();
+                for address in addresses.iter() {
+                    places.push(address.plus(member.offset)?);
+                }
+                self.each_piece(&Ty::Handle(member.ty), &mut places, body)?;
+            }
+            return Ok(());
+        }
+        let sequence = self.sequence(ty)?;
+        let length = sequence.length.unwrap_or(0);
+        let addresses = addresses.to_vec();
+        self.repeat(length, |this, index| {
+            let places = addresses.iter();
+            let places = places.map(|&address| this.element(address, index, sequence.stride));
+            let mut places: Vec<_> = places.collect();
+            this.each_piece(&sequence.element, &mut places, body)
+        })
+    }
+
+    /// A loop of so many turns, with the number of the turn, an i32.
+    fn repeat(
+        &mut self,
+        count: u32,
+        body: impl FnOnce(&mut Self, ir::Value) -> Result<()>,
+    ) -> Result<()> {
+        let [turn, behind] = [(); 2].map(|()| self.builder.create_block());
+        let index = self.builder.append_block_param(turn, I32);
+        let zero = self.integer(I32, 0);
+        self.builder.ins().jump(turn, &[zero.into()]);
+        self.builder.switch_to_block(turn);
+        body(self, index)?;
+        let next = self.builder.ins().iadd_imm_u(index, 1);
+        let count = self.integer(I32, count.into());
+        let goes_on = self
+            .builder
+            .ins()
+            .icmp(IntCC::UnsignedLessThan, next, count);
+        (self.builder.ins()).brif(goes_on, turn, &[next.into()], behind, &[]);
+        self.builder.switch_to_block(behind);
+        Ok(())
+    }
+
+    /// The zero of a type of CLIF.
+    pub(super) fn zero_of(&mut self, ty: ir::Type) -> ir::Value {
+        match ty {
+            F16 => {
+                let zero = self.builder.ins().iconst(I16, 0);
+                self.builder.ins().bitcast(F16, MemFlagsData::new(), zero)
+            }
+            F32 => self.builder.ins().f32const(0.0),
+            F64 => self.builder.ins().f64const(0.0),
+            _ => self.builder.ins().iconst(ty, 0),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Bugs of shaders, each reported with its line of WGSL, and refusals with theirs.
+
+mod common;
+
+use cranelift_thisgpu::{Buffer, Device, DeviceError, SimConfig};
+use thisgpu_naga::{Binding, Bounds, LaunchError, Reason, Shader, TranslateOptions};
+
+const HEAD: &str = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> b: array<u32>;
+var<workgroup> w: array<u32, 64>;
+fn later(n: u32) -> u32 { return n + 1u; }
+";
+
+/// Runs a shader whose line with `// here` is the one to be reported: what is said, and of which lines.
+fn reported(body: &str, bounds: Bounds) -> Vec<(String, u32)> {
+    let text = format!("{HEAD}{body}");
+    let shader = Shader::wgsl("bug.wgsl", &text).unwrap_or_else(|error| panic!("{error}"));
+    let device = Device::simulator(SimConfig {
+        check: true,
+        budget: 100_000,
+        ..SimConfig::default()
+    });
+    let options = TranslateOptions {
+        bounds,
+        buffer_bounds: bounds,
+        zero_workgroup: !body.contains("// not zeroed"),
+        ..TranslateOptions::default()
+    };
+    let pipeline = common::pipeline(&device, &shader, "main", &options);
+    let a: Buffer<u32> = device.upload(&[7; 64]).expect("there is room");
+    let b = device.allocate(256).expect("there is room");
+    let bindings = [
+        Binding::new(0, 0, &a.cast().expect("bytes")),
+        Binding::new(0, 1, &b),
+    ];
+    match pipeline.dispatch([2, 1, 1], &bindings, &[]) {
+        Ok(report) => {
+            let findings = report.expect("there are workgroups").findings;
+            let findings = findings.iter();
+            findings
+                .map(|f| (f.to_string(), f.place.location.line))
+                .collect()
+        }
+        Err(LaunchError::Device(DeviceError::Fault { report, .. })) => {
+            let fault = report.fault.expect("a report of a fault has it");
+            vec![(fault.kind.to_string(), fault.place.location.line)]
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Whether something is reported of the line that the text marks.
+fn check(body: &str, bounds: Bounds, what: &str) {
+    let text = format!("{HEAD}{body}");
+    let marked = text.lines().position(|line| line.contains("// here"));
+    let line = marked.expect("a line is marked") as u32 + 1;
+    let reported = reported(body, bounds);
+    let is_said = reported
+        .iter()
+        .any(|(text, at)| text.contains(what) && *at == line);
+    assert!(
+        is_said,
+        "expected `{what}` of line {line}, reported: {reported:#?}\n{text}"
+    );
+}
+
+#[test]
+fn races_of_a_workgroup_are_reported() {
+    check(
+        "@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+             w[l] = l; // here
+             a[l] = w[63u - l];
+         }",
+        Bounds::Restrict,
+        "race",
+    );
+}
+
+#[test]
+fn races_between_workgroups_are_reported() {
+    check(
+        "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) {
+             a[3] = g.x; // here
+         }",
+        Bounds::Restrict,
+        "race",
+    );
+}
+
+#[test]
+fn barriers_that_a_part_reaches_are_reported() {
+    check(
+        "var<private> odd: u32;
+         @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) l: u32) {
+             odd = l;
+             for (var n = 0u; n < 2u; n++) {
+                 if odd == 5u { return; }
+                 workgroupBarrier(); // here
+             }
+         }",
+        Bounds::Restrict,
+        "barrier",
+    );
+}
+
+#[test]
+fn reads_of_what_nobody_wrote_are_reported() {
+    check(
+        "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) {
+             let n = b[g.x + 8u]; // here
+             a[g.x] = later(n);
+         }",
+        Bounds::Restrict,
+        "written",
+    );
+    check(
+        "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) {
+             let n = w[g.x]; // here
+             a[g.x] = later(n); // not zeroed
+         }",
+        Bounds::Restrict,
+        "written",
+    );
+}
+
+#[test]
+fn indices_behind_the_end_are_reported() {
+    check(
+        "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) {
+             a[later(a[g.x] * 9u)] = 1u; // here
+         }",
+        Bounds::Fault,
+        "trap",
+    );
+}
+
+#[test]
+fn loops_without_an_end_are_reported() {
+    check(
+        "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) {
+             var n = a[g.x];
+             while n != 0u { n = (n * 5u) | 1u; } // here
+             a[g.x] = n;
+         }",
+        Bounds::Restrict,
+        "budget",
+    );
+}
+
+#[test]
+fn a_fault_in_a_function_names_its_line_and_its_calls() {
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+fn inner(n: u32) -> u32 {
+    return a[n];
+}
+@compute @workgroup_size(1) fn main() {
+    a[0] = inner(a[1] + 100u);
+}";
+    let shader = Shader::wgsl("calls.wgsl", text).unwrap_or_else(|error| panic!("{error}"));
+    let device = common::plain();
+    let options = TranslateOptions {
+        buffer_bounds: Bounds::Fault,
+        ..TranslateOptions::default()
+    };
+    let pipeline = common::pipeline(&device, &shader, "main", &options);
+    let mut buffers = [vec![1; 8]];
+    let error =
+        common::dispatch(&device, &pipeline, [1, 1, 1], &mut buffers).expect_err("it is outside");
+    let message = error.to_string();
+    assert!(
+        message.contains("line 3, column 12 of calls.wgsl"),
+        "{message}"
+    );
+    assert!(message.contains("inlined at line 6"), "{message}");
+}
+
+#[test]
+fn refusals_name_line_and_column() {
+    let cases = [
+        // naga: a text that is none, a type that does not fit.
+        ("fn f() {\n  let a = ;\n}", 2, 11, false),
+        ("@compute @workgroup_size(1) fn main() {\n  let a: u32 = 1.5;\n}", 2, 7, false),
+        // The translator: what it has nothing for.
+        (
+            "@group(0) @binding(0) var t: texture_2d<f32>;\n@group(0) @binding(1) var<storage, read_write> o: vec4<f32>;
+@compute @workgroup_size(1) fn main() {\n  o = textureLoad(t, vec2<u32>(), 0);\n}",
+            1,
+            23,
+            true,
+        ),
+    ];
+    for (text, line, column, is_ours) in cases {
+        let shader = Shader::wgsl("refused.wgsl", text);
+        let options = TranslateOptions::default();
+        let translated = shader.and_then(|shader| shader.translate("main", &options));
+        let error = translated.expect_err("it is refused");
+        assert_eq!(error.place.position, Some((line, column)), "{error}");
+        assert_eq!(
+            matches!(error.reason, Reason::Unsupported(_)),
+            is_ours,
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn requests_that_do_not_fit_are_errors() {
+    let text = "override n: u32;\n@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(1) fn main() { a[0] = n; }";
+    let shader = Shader::wgsl("override.wgsl", text).unwrap_or_else(|error| panic!("{error}"));
+    let mut options = TranslateOptions::default();
+    let error = shader
+        .translate("main", &options)
+        .expect_err("n has no value");
+    assert!(error.to_string().contains('n'), "{error}");
+    let error = shader
+        .translate("other", &options)
+        .expect_err("there is no such entry point");
+    assert!(error.to_string().contains("there are main"), "{error}");
+    options.constants.insert("n".to_string(), 5.0);
+    let device = common::plain();
+    let pipeline = common::pipeline(&device, &shader, "main", &options);
+    let mut buffers = [vec![0; 4]];
+    let report = common::dispatch(&device, &pipeline, [1, 1, 1], &mut buffers);
+    report.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(buffers[0], [5, 0, 0, 0]);
+    let missing = pipeline
+        .dispatch([1, 1, 1], &[], &[])
+        .expect_err("nothing is bound");
+    assert!(
+        missing.to_string().contains("@group(0) @binding(0)"),
+        "{missing}"
+    );
+}
