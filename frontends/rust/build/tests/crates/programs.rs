@@ -1,9 +1,7 @@
 //! The twelve programs of the examples, against the same on the host.
 
-#[allow(dead_code, reason = "each test takes a part")]
-mod common;
-
-use common::{Random, ran};
+use crate::common;
+use crate::common::{Random, ran};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use thisgpu_build::{Buffer, Compiled, Device, Grid, Module};
