@@ -1,13 +1,14 @@
 //! Reads of what nothing was written to.
 //!
 //! A register or byte is *defined* once something was written to it. Using an undefined one is a finding. Moving it is
-//! none: MOV, PRMT, SEL, loads and stores carry the mark along, so saving registers that hold nothing, or copying a
+//! none: MOV, SEL, PRMT, LOP3, SHF, loads and stores carry the mark along, so saving registers that hold nothing, or copying a
 //! structure with gaps, is no error. A finding about what was loaded names the load, too ([`super::gaps`]). Uses are
 //! everything else: an address, a branch, arithmetic, an atomic or strong access, and a store to global memory, which
 //! the host may read, unless the allocation is the kernels' own (`Driver::make_private`).
 //!
 //! A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it: code takes
-//! words apart. Only addresses and floats need all of it. Marks move word by word through PRMT, else byte by byte.
+//! words apart. Only addresses and floats need all of it. Marks move word by word through PRMT, LOP3 and SHF, else byte
+//! by byte.
 
 use super::Checker;
 use super::gaps::{Gap, Gaps, WHOLE};
@@ -93,12 +94,24 @@ impl Plans {
     }
 }
 
-/// Whether an instruction only moves the words it reads.
+/// Whether an instruction only moves the words it reads, or pieces of them.
 fn moves(op: &Op) -> bool {
-    matches!(
-        op.optype,
-        Some(Optype::MOV | Optype::PRMT | Optype::SEL | Optype::FSEL)
-    )
+    matches!(op.optype, Some(Optype::MOV | Optype::SEL | Optype::FSEL)) || takes_apart(op)
+}
+
+/// Whether an instruction takes words apart and puts pieces together, as copies do that were split. With a predicate as
+/// a result it looks at them.
+fn takes_apart(op: &Op) -> bool {
+    let mut writes = op.footprint.writes.iter();
+    matches!(op.optype, Some(Optype::PRMT | Optype::LOP3 | Optype::SHF))
+        && writes.all(|(register, _)| register.class() == Some(RegisterClass::Gpr))
+}
+
+/// Whether a register says by how many bits a word is shifted.
+fn is_amount(op: &Op, register: Resource) -> bool {
+    op.optype == Some(Optype::SHF)
+        && register == Resource::register(RegisterClass::Gpr, register.number())
+        && u16::from(register.number()) == op.operand(Role::B).column
 }
 
 /// The registers that an instruction uses for more than moving what they hold.
@@ -114,7 +127,7 @@ fn expected(op: &Op) -> impl Iterator<Item = Resource> {
     reads.filter(move |&register| {
         let is_general = register.class() == Some(RegisterClass::Gpr);
         let moved = op.optype == Some(Optype::MOV)
-            || (moves && is_general)
+            || (moves && is_general && !is_amount(op, register))
             || (stores && is_data(op, register));
         !moved
     })
@@ -358,8 +371,8 @@ impl Sources {
                 let from = reads.get(result).map(|r| r.index());
                 (of(from), [from, None], u32::MAX)
             }
-            // Of a permutation the first that has a gap.
-            Some(Optype::PRMT) => {
+            // Of pieces the first that has a gap.
+            Some(_) if takes_apart(op) => {
                 let all = general()
                     .map(|register| defined[register])
                     .reduce(|a, b| a | b);
@@ -381,11 +394,11 @@ impl Sources {
             defined: all,
             registers,
             first,
-            pieces: op.optype == Some(Optype::PRMT),
+            pieces: takes_apart(op),
         }
     }
 
-    /// The gap of a lane's result. What a permutation makes of pieces has none as long as it is defined.
+    /// The gap of a lane's result. What is made of pieces has none as long as it is defined.
     fn gap(&self, gaps: &Gaps, lane: usize) -> Option<Gap> {
         if self.pieces && self.defined >> lane & 1 != 0 {
             return None;

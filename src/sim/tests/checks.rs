@@ -202,6 +202,26 @@ fn copies_of_what_nobody_wrote() {
         unwritten(&format!("{copy}\n STG_RR ra=2 rb=17"), 1),
         [(224, Some(192))]
     );
+    // A copy in pieces: the word is shifted and masked on its way.
+    let pieces = format!(
+        "{BUFFERS}
+        LDG_R rd=10 ra=4
+        SHF_RIR direction=R lohi=HI rd=12 ra=255 vb=8 rc=10
+        LOP3_RIR lut=0xC0 rd=12 ra=12 vb=255 rc=255
+        STG_RR size=U8 ra=6 rb=12
+        LDG_R size=U8 rd=13 ra=6"
+    );
+    assert_eq!(unwritten(&pieces, 1), []);
+    let uses = pieces
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .count() as u32;
+    let found = unwritten(&format!("{pieces}\n IADD_RI rd=0 ra=13 vb=1"), 1);
+    assert_eq!(found, [(16 * uses, Some(16 * (uses - 1)))]);
+    // By how much is shifted is a use.
+    let amount =
+        format!("{BUFFERS} LDG_R rd=10 ra=4\n SHF_RRR direction=R lohi=HI rd=12 ra=255 rb=10 rc=2");
+    assert_eq!(unwritten(&amount, 1), [(112, Some(96))]);
     // Of a choice the part that is chosen.
     let choose = |compare: &str| {
         format!(
