@@ -93,6 +93,19 @@ impl Device {
         self.allocate_for(bytes, Origin::Host(Location::caller()))
     }
 
+    /// New memory that nobody has written, for kernels alone, such as a heap of theirs: the host does not read what they
+    /// leave there. So a copy of bytes that nobody wrote, the room between the fields of a structure, is no mistake there
+    /// to a checking simulator, but the use of such a copy is.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    #[track_caller]
+    pub fn allocate_private(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        let buffer = self.allocate(bytes)?;
+        self.driver().make_private(buffer.address())?;
+        Ok(buffer)
+    }
+
     /// New memory whose contents are zeros: a kernel may read them.
     ///
     /// # Errors

@@ -119,6 +119,15 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
+    /// Promises that nobody but kernels uses what they store in an allocation from now on. A device that checks takes a
+    /// store of what nobody wrote for a copy there, and for a mistake elsewhere.
+    ///
+    /// # Errors
+    /// When no allocation begins there.
+    fn make_private(&self, _address: u64) -> Result<(), DriverError> {
+        Ok(())
+    }
+
     /// Gives memory back.
     ///
     /// # Errors

@@ -76,6 +76,10 @@ impl Driver for Simulator {
         Ok(locked(&self.memory).protect(address)?)
     }
 
+    fn make_private(&self, address: u64) -> Result<(), DriverError> {
+        Ok(locked(&self.memory).make_private(address)?)
+    }
+
     fn free(&self, address: u64) -> Result<(), DriverError> {
         Ok(locked(&self.memory).free(address)?)
     }

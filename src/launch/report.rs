@@ -112,9 +112,11 @@ impl fmt::Display for HazardKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// A register was read that nothing was written to.
+    /// A register was used that nothing was written to. If that came from the stack, the finding's other place is the
+    /// load.
     UndefinedRegister(Resource),
-    /// Memory was read that nothing was written to.
+    /// Memory was read that nothing was written to, and the value used: for more than a copy. The finding's place is
+    /// the use, its other one the load; the two are one for atomics and strong loads.
     UndefinedMemory {
         /// Where.
         window: Window,
@@ -208,7 +210,7 @@ impl fmt::Display for FindingKind {
             } => {
                 write!(
                     f,
-                    "{bytes} bytes of {window} memory at offset {offset:#x} are read before anything was written to \
+                    "{bytes} bytes of {window} memory at offset {offset:#x} are used before anything was written to \
                      them"
                 )
             }
@@ -323,7 +325,7 @@ pub struct Finding {
     /// Where.
     pub place: Place,
     /// Where the other thread was, if two are involved: the earlier access of a race, the thread that left before a
-    /// barrier.
+    /// barrier. Or where a value was loaded that nobody wrote.
     pub other: Option<Place>,
 }
 

@@ -219,10 +219,13 @@ impl Memories<'_> {
         old
     }
 
-    /// Marks a place of local memory as not written: what was stored there was undefined.
+    /// Marks a place as not written: what was stored there was undefined.
     pub fn forget(&mut self, lane: usize, location: Location, bytes: u32) {
-        if let Location::Local(offset) = location {
-            self.local.forget(lane, offset, bytes as usize);
+        let bytes = bytes as usize;
+        match location {
+            Location::Global(index, offset) => self.global.words(index).forget(offset, bytes),
+            Location::Shared(offset) => self.shared.forget(offset, bytes),
+            Location::Local(offset) => self.local.forget(lane, offset, bytes),
         }
     }
 }

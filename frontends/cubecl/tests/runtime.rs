@@ -206,7 +206,7 @@ fn buffers_are_checked_each_for_itself() {
         assert!(
             error
                 .to_string()
-                .contains("read before anything was written"),
+                .contains("used before anything was written"),
             "{error}"
         );
     }

@@ -1,11 +1,17 @@
 //! Reads of what nothing was written to.
 //!
-//! A register or byte is *defined* once something was written to it. Reading an undefined one is a finding, except by
-//! the instructions that only move values (MOV, PRMT, LDL, STL: saving registers that hold nothing, or copying a
-//! structure with gaps, is no error): they carry the mark along, word by word. A word of which some bytes are defined
-//! counts as defined, so a gap is never blamed on what lies beside it.
+//! A register or byte is *defined* once something was written to it. Using an undefined one is a finding. Moving it is
+//! none: MOV, SEL, PRMT, LOP3, SHF, loads and stores carry the mark along, so saving registers that hold nothing, or copying a
+//! structure with gaps, is no error. A finding about what was loaded names the load, too ([`super::gaps`]). Uses are
+//! everything else: an address, a branch, arithmetic, an atomic or strong access, and a store to global memory, which
+//! the host may read, unless the allocation is the kernels' own (`Driver::make_private`).
+//!
+//! A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it: code takes
+//! words apart. Only addresses and floats need all of it. Marks move word by word through PRMT, LOP3 and SHF, else byte
+//! by byte.
 
 use super::Checker;
+use super::gaps::{Gap, Gaps, WHOLE};
 use crate::isa::Optype;
 use crate::isa::Role;
 use crate::isa::register::RegisterClass;
@@ -16,8 +22,8 @@ use crate::launch::Window;
 use crate::sim::decode::action::Action;
 use crate::sim::decode::program::{Op, Program};
 use crate::sim::memory::{Location, Memories};
-use crate::sim::warp::Group;
-use crate::sim::warp::registers::GENERAL;
+use crate::sim::warp::registers::{GENERAL, Registers};
+use crate::sim::warp::{Group, Warp};
 
 /// For each warp and register the lanes in which it is defined.
 pub(super) type Defined = Vec<Box<[u32]>>;
@@ -62,10 +68,11 @@ impl Plans {
                 Some(RegisterClass::Uniform) => u32::MAX,
                 _ => 0,
             };
-            let moves = matches!(op.optype, Some(Optype::MOV | Optype::PRMT));
-            (!moves && !indexed(op)).then(|| Needs {
+            let reads = op.footprint.reads.iter().copied();
+            // Moves, too: of what is defined, defined registers come.
+            (!indexed(op)).then(|| Needs {
                 guard: op.footprint.guard.filter(known).map(index),
-                reads: expected(op).filter(known).map(index).collect(),
+                reads: reads.filter(known).map(index).collect(),
                 writes: (op.footprint.writes.iter())
                     .map(|(register, _)| (index(*register), all(*register)))
                     .collect(),
@@ -87,35 +94,88 @@ impl Plans {
     }
 }
 
+/// Whether an instruction only moves the words it reads, or pieces of them.
+fn moves(op: &Op) -> bool {
+    matches!(op.optype, Some(Optype::MOV | Optype::SEL | Optype::FSEL)) || takes_apart(op)
+}
+
+/// Whether an instruction takes words apart and puts pieces together, as copies do that were split. With a predicate as
+/// a result it looks at them.
+fn takes_apart(op: &Op) -> bool {
+    let mut writes = op.footprint.writes.iter();
+    matches!(op.optype, Some(Optype::PRMT | Optype::LOP3 | Optype::SHF))
+        && writes.all(|(register, _)| register.class() == Some(RegisterClass::Gpr))
+}
+
+/// Whether a register says by how many bits a word is shifted.
+fn is_amount(op: &Op, register: Resource) -> bool {
+    op.optype == Some(Optype::SHF)
+        && register == Resource::register(RegisterClass::Gpr, register.number())
+        && u16::from(register.number()) == op.operand(Role::B).column
+}
+
 /// The registers that an instruction uses for more than moving what they hold.
 fn expected(op: &Op) -> impl Iterator<Item = Resource> {
     let effects = op.optype.map_or(Effects::default(), |o| o.info().effects);
-    let moves = matches!(op.optype, Some(Optype::MOV | Optype::PRMT));
-    // Where generic stores go is known lane by lane.
-    let own = effects.contains(Effects::LOCAL) || effects.contains(Effects::GENERIC);
-    let spills = own && !effects.contains(Effects::ATOMIC) && matches!(op.action, Action::Store(_));
+    let moves = moves(op);
+    // Where the data of plain stores go is known lane by lane.
+    let stores = matches!(op.action, Action::Store(access) if !access.strong)
+        && !effects.contains(Effects::ATOMIC);
     // P2R of all predicates saves what may hold nothing.
     let reads = (op.footprint.reads.iter().copied())
         .filter(move |_| !effects.contains(Effects::PREDICATES));
     reads.filter(move |&register| {
         let is_general = register.class() == Some(RegisterClass::Gpr);
         let moved = op.optype == Some(Optype::MOV)
-            || (moves && is_general)
-            || (spills && is_data(op, register));
+            || (moves && is_general && !is_amount(op, register))
+            || (stores && is_data(op, register));
         !moved
     })
+}
+
+/// Whether the value of an instruction depends on each byte of the words it reads: floats, and addresses.
+fn needs_whole_words(op: &Op) -> bool {
+    match op.action {
+        Action::Load(_) | Action::Store(_) | Action::Atomic(_) => true,
+        _ => matches!(
+            op.optype,
+            Some(
+                Optype::FADD
+                    | Optype::FMUL
+                    | Optype::FFMA
+                    | Optype::FMNMX
+                    | Optype::FSETP
+                    | Optype::FSET
+                    | Optype::DADD
+                    | Optype::DMUL
+                    | Optype::DFMA
+                    | Optype::DSETP
+                    | Optype::MUFU
+            )
+        ),
+    }
 }
 
 impl Checker {
     /// The registers that an instruction reads and writes.
     #[inline]
-    pub(super) fn registers(&mut self, op: &Op, group: Group, mask: u32) {
+    pub(super) fn registers(&mut self, warp: &Warp, op: &Op, group: Group, mask: u32) {
         if let Some(needs) = &self.plans.needs[self.pc as usize] {
-            let defined = &mut self.ctas[self.current].defined[self.warp as usize];
+            let cta = &mut self.ctas[self.current];
+            let defined = &mut cta.defined[self.warp as usize];
             let guard = needs.guard.map_or(0, |guard| !defined[usize::from(guard)]);
             let reads = needs.reads.iter().map(|read| !defined[usize::from(*read)]);
             let missing = guard & group.mask | reads.fold(0, |all, lanes| all | lanes) & mask;
-            if missing == 0 {
+            let gaps = &cta.gaps[self.warp as usize];
+            let has_gaps = || {
+                let registers = needs.writes.iter().map(|write| write.0);
+                gaps.meets(
+                    registers
+                        .chain(needs.reads.iter().copied())
+                        .map(usize::from),
+                )
+            };
+            if missing == 0 && !has_gaps() {
                 for (register, all) in &needs.writes {
                     let all = if mask == 0 { 0 } else { *all };
                     defined[usize::from(*register)] |= mask | all;
@@ -123,44 +183,43 @@ impl Checker {
                 return;
             }
         }
-        self.registers_in_full(op, group, mask);
+        self.registers_in_full(&warp.registers, op, group, mask);
     }
 
-    fn registers_in_full(&mut self, op: &Op, group: Group, mask: u32) {
+    fn registers_in_full(&mut self, registers: &Registers, op: &Op, group: Group, mask: u32) {
         if let Some(guard) = op.footprint.guard {
             self.expect_defined(guard, group.mask);
         }
         if mask == 0 {
             return;
         }
+        let whole = needs_whole_words(op);
         for register in expected(op) {
             self.expect_defined(register, mask);
+            if whole {
+                let partial = self.gaps().partial(register, mask);
+                self.blame(register, partial);
+            }
         }
         for (i, (register, _)) in op.footprint.writes.iter().enumerate() {
             if register.class() == Some(RegisterClass::Uniform) {
                 self.lanes_mut()[register.index()] = u32::MAX;
                 continue;
             }
-            let reads = &op.footprint.reads;
-            let defined = self.lanes_mut();
-            let from = match op.optype {
-                Some(Optype::MOV) => reads.get(i).map_or(u32::MAX, |r| defined[r.index()]),
-                Some(Optype::PRMT) => {
-                    let sources = reads
-                        .iter()
-                        .filter(|r| r.class() == Some(RegisterClass::Gpr));
-                    let from = sources.map(|r| defined[r.index()]);
-                    from.reduce(|a, b| a | b).unwrap_or(u32::MAX)
-                }
-                _ => u32::MAX,
-            };
-            let lanes = &mut defined[register.index()];
+            let sources = Sources::of(op, registers, i, self.lanes_mut());
+            let from = sources.defined;
+            let lanes = &mut self.lanes_mut()[register.index()];
             *lanes = (*lanes & !mask) | (from & mask);
+            if register.class() == Some(RegisterClass::Gpr) {
+                let gap = |gaps: &Gaps, lane: usize| sources.gap(gaps, lane);
+                self.gaps_mut().write(*register, mask, gap);
+            }
         }
         if matches!(op.action, Action::IndexedWrite(_)) {
             self.lanes_mut()[..GENERAL]
                 .iter_mut()
                 .for_each(|d| *d |= mask);
+            self.gaps_mut().clear();
         }
     }
 
@@ -169,21 +228,41 @@ impl Checker {
         &mut self.ctas[self.current].defined[self.warp as usize]
     }
 
+    /// The gaps of the present warp's registers.
+    fn gaps(&self) -> &Gaps {
+        &self.ctas[self.current].gaps[self.warp as usize]
+    }
+
+    fn gaps_mut(&mut self) -> &mut Gaps {
+        &mut self.ctas[self.current].gaps[self.warp as usize]
+    }
+
     fn expect_defined(&mut self, register: Resource, mask: u32) {
-        if register.class().is_none() {
-            return;
-        }
-        let undefined = mask & !self.lanes_mut()[register.index()];
-        if undefined != 0 {
-            self.report(
-                FindingKind::UndefinedRegister(register),
-                undefined.trailing_zeros(),
-                None,
-            );
+        if register.class().is_some() {
+            let undefined = mask & !self.lanes_mut()[register.index()];
+            self.blame(register, undefined);
         }
     }
 
-    /// What a lane loads: from its own memory undefined words make undefined registers, elsewhere they are a finding.
+    /// The present instruction uses a register that holds what nobody wrote, in these lanes.
+    fn blame(&mut self, register: Resource, undefined: u32) {
+        if undefined == 0 {
+            return;
+        }
+        let lane = undefined.trailing_zeros();
+        let gap = self.gaps().get(register.index(), lane as usize);
+        let kind = match gap {
+            Some(gap) if gap.window != Window::Local => FindingKind::UndefinedMemory {
+                window: gap.window,
+                offset: gap.offset,
+                bytes: gap.bytes,
+            },
+            _ => FindingKind::UndefinedRegister(register),
+        };
+        self.report(kind, lane, gap.map(|gap| gap.loaded));
+    }
+
+    /// What a lane loads. A plain load leaves gaps in its registers; a strong one, and an atomic, uses what is there.
     pub(super) fn loaded(
         &mut self,
         memories: &Memories,
@@ -196,61 +275,141 @@ impl Checker {
         if memories.is_written(lane, place, bytes) {
             return;
         }
-        // An atomic on one or two bytes reads the word around them.
-        let part =
-            || (0..bytes).any(|byte| memories.is_written(lane, place.plus(byte as usize), 1));
-        if strong && part() {
+        let gap = Gap::of(place, bytes, self.spot(lane as u32));
+        let is_missing = |byte: &u32| !memories.is_written(lane, place.plus(*byte as usize), 1);
+        if strong && gap.window != Window::Local {
+            // An atomic on one or two bytes reads the word around them.
+            if (0..bytes).all(|byte| is_missing(&byte)) {
+                let kind = FindingKind::UndefinedMemory {
+                    window: gap.window,
+                    offset: gap.offset,
+                    bytes,
+                };
+                self.report(kind, lane as u32, None);
+            }
             return;
         }
-        let (window, offset) = match place {
-            Location::Local(_) => {
-                let d = op.operand(Role::D);
-                for (word, at) in (0..bytes).step_by(4).enumerate() {
-                    let register = usize::from(d.column) + word;
-                    let written = (at..bytes.min(at + 4))
-                        .any(|byte| memories.is_written(lane, place.plus(byte as usize), 1));
-                    if register < GENERAL && !written {
-                        self.lanes_mut()[register] &= !(1 << lane);
-                    }
-                }
-                return;
+        let first = usize::from(op.operand(Role::D).column);
+        for (word, at) in (0..bytes).step_by(4).enumerate() {
+            let end = bytes.min(at + 4);
+            let missing = (at..end)
+                .filter(is_missing)
+                .fold(0, |all, byte| all | 1 << (byte - at));
+            let register = first + word;
+            if missing == 0 || register >= GENERAL {
+                continue;
             }
-            Location::Shared(offset) => (Window::Shared, offset as u64),
-            Location::Global(_, offset) => (Window::Global, offset as u64),
-        };
-        let kind = FindingKind::UndefinedMemory {
-            window,
-            offset,
-            bytes,
-        };
-        self.report(kind, lane as u32, None);
-    }
-
-    /// What a lane stores where others see it.
-    pub(super) fn published(&mut self, op: &Op, lane: usize) {
-        let words = self.undefined_words(op, lane);
-        // A part of a value may be a gap.
-        if words != 0 && u32::from(op.operand(Role::B).words) == words.count_ones() {
-            let first = op.operand(Role::B).column + words.trailing_zeros() as u16;
-            let register = op.footprint.reads.iter().copied().find(|register| {
-                register.class() == Some(RegisterClass::Gpr)
-                    && u16::from(register.number()) == first
-            });
-            if let Some(register) = register {
-                self.report(FindingKind::UndefinedRegister(register), lane as u32, None);
+            // What one or two bytes are extended by is as good as they are.
+            let missing = match missing == WHOLE >> (4 - (end - at)) {
+                true => WHOLE,
+                false => missing,
+            };
+            if missing == WHOLE {
+                self.lanes_mut()[register] &= !(1 << lane);
             }
+            self.gaps_mut().open(register, lane, Gap { missing, ..gap });
         }
     }
 
-    /// The words, as a mask, of what a lane stores to its own memory that are undefined.
-    pub(super) fn undefined_words(&mut self, op: &Op, lane: usize) -> u8 {
+    /// What a lane stores to global memory: the host may read it.
+    pub(super) fn published(&mut self, op: &Op, lane: usize) {
+        let b = op.operand(Role::B);
+        let mut registers = (b.column..b.column + u16::from(b.words)).map(usize::from);
+        let defined = self.lanes_mut();
+        let is_undefined =
+            |register: usize| register < GENERAL && defined[register] >> lane & 1 == 0;
+        // A part of a value may be a gap.
+        if registers.clone().all(is_undefined)
+            && let Some(first) = registers.next()
+        {
+            let register = Resource::register(RegisterClass::Gpr, first as u8);
+            self.blame(register, 1 << lane);
+        }
+    }
+
+    /// The bytes, as a mask, of what a lane stores that are undefined.
+    pub(super) fn undefined_bytes(&self, op: &Op, lane: usize, bytes: u32) -> u16 {
+        let cta = &self.ctas[self.current];
+        let (defined, gaps) = (&cta.defined[self.warp as usize], self.gaps());
         let b = op.operand(Role::B);
         let registers = (b.column..b.column + u16::from(b.words)).map(usize::from);
-        let defined = self.lanes_mut();
-        registers
+        let missing = registers
             .enumerate()
-            .filter(|(_, register)| *register < GENERAL && defined[*register] >> lane & 1 == 0)
-            .fold(0, |words, (word, _)| words | 1 << word)
+            .filter(|(_, register)| *register < GENERAL);
+        let missing = missing.fold(0, |all, (word, register)| {
+            let missing = match defined[register] >> lane & 1 {
+                0 => WHOLE,
+                _ => gaps.get(register, lane).map_or(0, |gap| gap.missing),
+            };
+            all | u16::from(missing) << (4 * word)
+        });
+        missing & (u16::MAX >> (16 - bytes))
+    }
+}
+
+/// Where a result comes from.
+struct Sources {
+    /// The lanes in which it is defined.
+    defined: u32,
+    /// The registers, and the lanes that have it from the first.
+    registers: [Option<usize>; 2],
+    first: u32,
+    /// Bytes of several words are put together.
+    pieces: bool,
+}
+
+impl Sources {
+    /// Of the result with this number.
+    fn of(op: &Op, registers: &Registers, result: usize, defined: &[u32]) -> Sources {
+        let reads = &op.footprint.reads;
+        let is_general = |r: &&Resource| r.class() == Some(RegisterClass::Gpr);
+        let general = || reads.iter().filter(is_general).map(|r| r.index());
+        let of = |register: Option<usize>| register.map_or(u32::MAX, |r| defined[r]);
+        let column = |role| Some(usize::from(op.operand(role).column)).filter(|c| *c < GENERAL);
+        let (all, registers, first) = match op.optype {
+            Some(Optype::MOV) => {
+                let from = reads.get(result).map(|r| r.index());
+                (of(from), [from, None], u32::MAX)
+            }
+            // Of pieces the first that has a gap.
+            Some(_) if takes_apart(op) => {
+                let all = general()
+                    .map(|register| defined[register])
+                    .reduce(|a, b| a | b);
+                let [a, b] = [general().next(), general().nth(1)];
+                (
+                    all.unwrap_or(u32::MAX),
+                    [a, b],
+                    a.map_or(0, |a| !defined[a]),
+                )
+            }
+            Some(Optype::SEL | Optype::FSEL) => {
+                let [a, b] = [Role::A, Role::B].map(column);
+                let first = registers.holds(op.operand(Role::Pp));
+                (of(a) & first | of(b) & !first, [a, b], first)
+            }
+            _ => (u32::MAX, [None, None], 0),
+        };
+        Sources {
+            defined: all,
+            registers,
+            first,
+            pieces: takes_apart(op),
+        }
+    }
+
+    /// The gap of a lane's result. What is made of pieces has none as long as it is defined.
+    fn gap(&self, gaps: &Gaps, lane: usize) -> Option<Gap> {
+        if self.pieces && self.defined >> lane & 1 != 0 {
+            return None;
+        }
+        let [first, second] = self.registers;
+        let from = if self.first >> lane & 1 != 0 {
+            first
+        } else {
+            second
+        };
+        gaps.get(from?, lane)
     }
 }
 

@@ -19,6 +19,7 @@
 mod activity;
 mod finding;
 mod foreign;
+mod gaps;
 mod init;
 mod merge;
 mod order;
@@ -57,6 +58,7 @@ use std::sync::Arc;
 struct CtaState {
     block: [u32; 3],
     defined: init::Defined,
+    gaps: Vec<gaps::Gaps>,
     threads: Threads,
     shared: Shadow,
     barriers: sync::Barriers,
@@ -160,6 +162,7 @@ impl Checker {
         if let Some(cta) = self.ctas.get_mut(room) {
             (cta.block, cta.threads, cta.callers) = (block, threads, callers);
             self.plans.reset(&mut cta.defined);
+            cta.gaps.iter_mut().for_each(gaps::Gaps::clear);
             cta.shared.reset();
             cta.barriers = sync::Barriers::default();
             return;
@@ -167,6 +170,7 @@ impl Checker {
         self.ctas.push(CtaState {
             block,
             defined: init::undefined(self.warps),
+            gaps: vec![gaps::Gaps::default(); self.warps],
             threads,
             shared: Shadow::new(self.means),
             barriers: sync::Barriers::default(),
@@ -185,7 +189,7 @@ impl Checker {
         (self.warp, self.pc) = (warp.index, group.pc);
         self.activity.before(op, mask);
         self.carry_marks(warp, op, mask);
-        self.registers(op, group, mask);
+        self.registers(warp, op, group, mask);
         self.frames(warp, op, mask);
         self.synchronisation(warp, op, group, mask);
     }
@@ -210,15 +214,21 @@ impl Checker {
         self.touch(touched, AccessKind::Load, false, 0);
     }
 
-    /// Before a lane stores: the words, as a mask, of what it stores to its own memory that are undefined.
-    pub fn store(&mut self, memories: &Memories, op: &Op, touched: Touched, value: u128) -> u8 {
+    /// Before a lane stores: the bytes, as a mask, of what it stores that are undefined.
+    pub fn store(&mut self, memories: &Memories, op: &Op, touched: Touched, value: u128) -> u16 {
         self.foreign_access(op, touched, AccessKind::Store);
         self.stores_marks(op, touched, value);
-        if let Location::Local(_) = touched.place {
-            self.stack_access(touched, AccessKind::Store);
-            return self.undefined_words(op, touched.lane);
+        let undefined = self.undefined_bytes(op, touched.lane, touched.bytes);
+        match touched.place {
+            Location::Local(_) => {
+                self.stack_access(touched, AccessKind::Store);
+                return undefined;
+            }
+            Location::Global(index, _) if !memories.global.is_private(index) => {
+                self.published(op, touched.lane);
+            }
+            _ => {}
         }
-        self.published(op, touched.lane);
         self.save(memories.global, touched.place, touched.bytes);
         let old = memories.load(touched.lane, touched.place, touched.bytes);
         let same = old.to_le_bytes().into_iter().zip(value.to_le_bytes());
@@ -229,7 +239,7 @@ impl Checker {
         if touched.strong {
             self.strong(touched, false, true);
         }
-        0
+        undefined
     }
 
     /// Before a lane reads, and if it `writes` writes, in one step.

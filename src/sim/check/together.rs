@@ -136,15 +136,18 @@ impl<'a> Judge<'a> {
 }
 
 impl Checker {
-    /// Whether the registers that a store stores are defined in all lanes of `mask`.
+    /// Whether all bytes of the registers that a store stores are defined in all lanes of `mask`.
     #[inline(always)]
     pub fn is_defined(&mut self, op: &Op, mask: u32) -> bool {
         let b = op.operand(Role::B);
         let registers = usize::from(b.column)..usize::from(b.column) + usize::from(b.words);
-        let defined = &self.ctas[self.current].defined[self.warp as usize];
-        registers
-            .filter(|register| *register < GENERAL)
-            .all(|register| !defined[register] & mask == 0)
+        let cta = &self.ctas[self.current];
+        let (defined, gaps) = (
+            &cta.defined[self.warp as usize],
+            &cta.gaps[self.warp as usize],
+        );
+        let is_defined = |register: usize| register >= GENERAL || !defined[register] & mask == 0;
+        registers.clone().all(is_defined) && !gaps.meets(registers)
     }
 
     /// Before the lanes of `mask` load `N` words each.

@@ -184,8 +184,8 @@ impl Warp {
                 true => memories.store_strong(lane, place, bytes, value, concurrency),
                 false => memories.store(lane, place, bytes, value),
             }
-            for word in lanes(u32::from(undefined)) {
-                memories.forget(lane, place.plus(4 * word), bytes.min(4));
+            for byte in lanes(u32::from(undefined)) {
+                memories.forget(lane, place.plus(byte), 1);
             }
         }
         env.touched(self.group().pc, &touches);

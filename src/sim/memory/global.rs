@@ -53,6 +53,8 @@ struct Allocation {
     words: Arc<Words>,
     /// Kernels only read it.
     read_only: bool,
+    /// What kernels leave in it the host does not read.
+    private: bool,
 }
 
 /// What is allocated where. A copy has the same bytes, not others of the same value.
@@ -129,6 +131,7 @@ impl Global {
             size: bytes,
             words: Arc::new(words),
             read_only: false,
+            private: false,
         };
         let table = Arc::make_mut(&mut self.table);
         let index = match self.vacant.pop() {
@@ -214,6 +217,20 @@ impl Global {
         match self.table.find(base, 0) {
             Some((index, 0)) => {
                 Arc::make_mut(&mut self.table).allocations[index].read_only = true;
+                Ok(())
+            }
+            _ => Err(MemoryError::NotAllocated { address: base }),
+        }
+    }
+
+    /// Nobody but kernels uses what launches from now on leave in an allocation.
+    ///
+    /// # Errors
+    /// When no allocation begins there.
+    pub fn make_private(&mut self, base: u64) -> Result<(), MemoryError> {
+        match self.table.find(base, 0) {
+            Some((index, 0)) => {
+                Arc::make_mut(&mut self.table).allocations[index].private = true;
                 Ok(())
             }
             _ => Err(MemoryError::NotAllocated { address: base }),
@@ -335,6 +352,11 @@ impl Table {
     #[inline]
     pub(in crate::sim) fn is_writable(&self, index: usize) -> bool {
         !self.allocations[index].read_only
+    }
+
+    /// Whether nobody but kernels uses what a launch leaves in an allocation.
+    pub(in crate::sim) fn is_private(&self, index: usize) -> bool {
+        self.allocations[index].private
     }
 
     /// The allocation that has the region of an address; the address need not be in it.

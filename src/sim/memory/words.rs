@@ -17,8 +17,8 @@ pub(in crate::sim) const WORD: usize = size_of::<u32>();
 /// Bytes of the marks of a word of marks.
 const MARKS: usize = u64::BITS as usize;
 
-/// A mark for each byte that was written: bits, which cost nothing until one is set. Marks are never taken away while
-/// others look.
+/// A mark for each byte that was written: bits, which cost nothing until one is set. They are taken away where what is
+/// stored is nothing that anybody wrote.
 #[derive(Debug, Default)]
 struct Written {
     bits: Box<[AtomicU64]>,
@@ -61,6 +61,13 @@ impl Written {
             if !self.bits[word].load(Ordering::Relaxed) & bits != 0 {
                 self.bits[word].fetch_or(bits, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Where all are marked for good, nothing happens.
+    fn take(&self, start: usize, bytes: usize) {
+        for (word, bits) in Self::parts(start, bytes) {
+            self.bits[word].fetch_and(!bits, Ordering::Relaxed);
         }
     }
 }
@@ -185,6 +192,13 @@ impl Words {
         }
     }
 
+    /// Marks a range as not written, unless the host has written all there is.
+    pub(in crate::sim) fn forget(&self, start: usize, bytes: usize) {
+        if let Some(written) = &self.written {
+            written.take(start, bytes);
+        }
+    }
+
     /// A range that begins at a multiple of 64, as far as it exists.
     pub(in crate::sim) fn saved(&self, start: usize, bytes: usize) -> Saved {
         let range = |unit: usize, count: usize| start / unit..((start + bytes) / unit).min(count);
@@ -218,8 +232,10 @@ impl Words {
         if let Some(written) = &self.written {
             let shift = index * WORD % MARKS;
             let was = saved.written[at * WORD / MARKS];
-            let gone = u64::from(bytes) << shift & !was;
-            written.bits[index * WORD / MARKS].fetch_and(!gone, Ordering::Relaxed);
+            let bits = u64::from(bytes) << shift;
+            let marks = &written.bits[index * WORD / MARKS];
+            marks.fetch_and(!(bits & !was), Ordering::Relaxed);
+            marks.fetch_or(bits & was, Ordering::Relaxed);
         }
     }
 

@@ -80,9 +80,49 @@ fn saving_registers_that_hold_nothing_is_no_use() {
     }
 }
 
+/// Findings about memory: the use, and the load.
+fn unwritten(text: &str, threads: u32) -> Vec<(u32, Option<u32>)> {
+    let config = SimConfig {
+        check: true,
+        ..SimConfig::default()
+    };
+    let mut bench = Bench::with(config, &format!("{text}\n EXIT_X"), &[0; 64]);
+    let fresh = bench.global.allocate(64).unwrap();
+    let own = bench.global.allocate(64).unwrap();
+    bench.global.make_private(own).unwrap();
+    let pointers = [fresh, own].map(|at| [at as u32, (at >> 32) as u32]);
+    let report = bench.launch(1, threads, pointers.as_flattened());
+    assert_eq!(report.fault, None);
+    let is_memory = |kind: &FindingKind| matches!(kind, FindingKind::UndefinedMemory { .. });
+    assert!(
+        report.findings.iter().all(|f| is_memory(&f.kind)),
+        "{:?}",
+        report.findings
+    );
+    let findings = report.findings.iter();
+    findings
+        .map(|f| (f.place.pc, f.other.as_ref().map(|load| load.pc)))
+        .collect()
+}
+
+/// The addresses of three buffers, in R2, R4 and R6: one that the host has written, one that nobody has, and one that
+/// nobody has and kernels alone use. 96 bytes.
+const BUFFERS: &str = "
+    MOV_C rd=2 vb=c0:0x160
+    MOV_C rd=3 vb=c0:0x164
+    MOV_C rd=4 vb=c0:0x168
+    MOV_C rd=5 vb=c0:0x16c
+    MOV_C rd=6 vb=c0:0x170
+    MOV_C rd=7 vb=c0:0x174
+";
+
 #[test]
 fn memory_that_holds_nothing() {
-    let found = findings("LDS_R rd=0 ra=255 addr=8", 1);
+    // What is loaded and not used is none.
+    assert_eq!(unwritten("LDS_R rd=0 ra=255 addr=8", 1), []);
+    let used = "LDS_R rd=0 ra=255 addr=8\n IADD_RI rd=1 ra=0 vb=1";
+    assert_eq!(unwritten(used, 1), [(16, Some(0))]);
+    let found = findings(used, 1);
     assert!(
         matches!(
             found[..],
@@ -92,31 +132,132 @@ fn memory_that_holds_nothing() {
                     bytes: 4,
                     ..
                 },
-                0
+                16
             )]
         ),
         "{found:?}"
     );
-    let config = SimConfig {
-        check: true,
-        ..SimConfig::default()
-    };
-    let text = "MOV_C rd=2 vb=c0:0x168\n MOV_C rd=3 vb=c0:0x16c\n LDG_R rd=4 ra=2\n EXIT_X";
-    let mut bench = Bench::with(config, text, &[]);
-    let fresh = bench.global.allocate(16).unwrap();
-    let report = bench.launch(1, 1, &[fresh as u32, (fresh >> 32) as u32]);
-    assert!(matches!(
-        report.findings[0].kind,
-        FindingKind::UndefinedMemory { offset: 0, .. }
-    ));
-    // A store of one byte does not define the word.
-    let found = findings(
-        "STS_RR size=U8 ra=255 rb=255\n LDS_R size=U8 rd=0 ra=255\n LDS_R rd=0 ra=255",
-        1,
+    let global = |rest: &str| unwritten(&format!("{BUFFERS} LDG_R rd=10 ra=4\n {rest}"), 1);
+    assert_eq!(global("IADD_RI rd=1 ra=10 vb=1"), [(112, Some(96))]);
+    assert_eq!(
+        global("ISETP_RI compop=LT boolop=AND pu=0 ra=10 vb=5"),
+        [(112, Some(96))]
     );
-    assert!(
-        matches!(found[..], [(FindingKind::UndefinedMemory { .. }, 32)]),
-        "{found:?}"
+    assert_eq!(global("LDS_R rd=1 ra=10"), [(112, Some(96))]);
+    // Overwritten first.
+    assert_eq!(global("MOV_I rd=10 vb=1\n IADD_RI rd=1 ra=10 vb=1"), []);
+    // An atomic uses what it finds.
+    assert_eq!(
+        unwritten("ATOMS_RR op=ADD atype=U32 rd=0 ra=255 rb=255", 1),
+        [(0, None)]
+    );
+}
+
+/// A store of one byte does not define the word; what takes words apart may load it all the same.
+#[test]
+fn words_that_are_written_in_part() {
+    let text = |uses: &str| {
+        format!(
+            "STS_RR size=U8 ra=255 rb=255\n LDS_R size=U8 rd=0 ra=255\n LDS_R rd=1 ra=255\n {uses}"
+        )
+    };
+    assert_eq!(unwritten(&text("IADD_RI rd=0 ra=0 vb=1"), 1), []);
+    assert_eq!(
+        unwritten(&text("LOP3_RIR lut=0xC0 rd=6 ra=1 vb=255 rc=255"), 1),
+        []
+    );
+    assert_eq!(
+        unwritten(&text("FADD_RR rd=2 ra=1 rb=1"), 1),
+        [(48, Some(32))]
+    );
+    assert_eq!(unwritten(&text("LDS_R rd=2 ra=1"), 1), [(48, Some(32))]);
+    // Byte by byte through another place.
+    let copied = "STS_RR ra=255 rb=1 addr=16\n LDS_R size=U8 rd=3 ra=255 addr=";
+    for (at, found) in [(16, &[][..]), (17, &[(80, Some(64))][..])] {
+        let text = text(&format!("{copied}{at}\n IADD_RI rd=4 ra=3 vb=1"));
+        assert_eq!(unwritten(&text, 1), found, "{text}");
+    }
+}
+
+#[test]
+fn copies_of_what_nobody_wrote() {
+    let copy = format!(
+        "{BUFFERS}
+        LDG_R size=64 rd=10 ra=4
+        MOV_R rd=12 rb=10
+        MOV_R rd=13 rb=11
+        STS_RR size=64 ra=255 rb=12
+        LDS_R size=64 rd=14 ra=255
+        STG_RR size=64 ra=6 rb=14
+        LDG_R rd=16 ra=6
+        SEL_RR rd=17 ra=16 rb=16 pp=7"
+    );
+    assert_eq!(unwritten(&copy, 1), []);
+    assert_eq!(
+        unwritten(&format!("{copy}\n IADD_RI rd=0 ra=17 vb=1"), 1),
+        [(224, Some(192))]
+    );
+    // The host may read where the copy goes.
+    assert_eq!(
+        unwritten(&format!("{copy}\n STG_RR ra=2 rb=17"), 1),
+        [(224, Some(192))]
+    );
+    // A copy in pieces: the word is shifted and masked on its way.
+    let pieces = format!(
+        "{BUFFERS}
+        LDG_R rd=10 ra=4
+        SHF_RIR direction=R lohi=HI rd=12 ra=255 vb=8 rc=10
+        LOP3_RIR lut=0xC0 rd=12 ra=12 vb=255 rc=255
+        STG_RR size=U8 ra=6 rb=12
+        LDG_R size=U8 rd=13 ra=6"
+    );
+    assert_eq!(unwritten(&pieces, 1), []);
+    let uses = pieces
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .count() as u32;
+    let found = unwritten(&format!("{pieces}\n IADD_RI rd=0 ra=13 vb=1"), 1);
+    assert_eq!(found, [(16 * uses, Some(16 * (uses - 1)))]);
+    // By how much is shifted is a use.
+    let amount =
+        format!("{BUFFERS} LDG_R rd=10 ra=4\n SHF_RRR direction=R lohi=HI rd=12 ra=255 rb=10 rc=2");
+    assert_eq!(unwritten(&amount, 1), [(112, Some(96))]);
+    // Of a choice the part that is chosen.
+    let choose = |compare: &str| {
+        format!(
+            "{BUFFERS}
+            LDG_R rd=10 ra=4
+            LDG_R rd=11 ra=2
+            ISETP_RI compop={compare} boolop=AND pu=0 ra=255 vb=5
+            SEL_RR rd=12 ra=10 rb=11 pp=0
+            IADD_RI rd=0 ra=12 vb=1"
+        )
+    };
+    assert_eq!(unwritten(&choose("LT"), 1), [(160, Some(96))]);
+    assert_eq!(unwritten(&choose("GT"), 1), []);
+    // What is written behind the copy is there.
+    let mended = format!(
+        "{copy}\n MOV_I rd=18 vb=1\n STG_RR ra=6 rb=18\n LDG_R rd=19 ra=6\n IADD_RI rd=0 ra=19 vb=1"
+    );
+    assert_eq!(unwritten(&mended, 1), []);
+    // In a row of lanes, some of which hold a copy of nothing.
+    let row = format!(
+        "{ADDRESS}
+        {BUFFERS}
+        ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=5
+        @!P0 MOV_I rd=10 vb=1
+        @P0 LDG_R rd=10 ra=4
+        IMAD_RIR rd=12 ra=0 vb=4 rc=255
+        STS_RR ra=12 rb=10
+        LDS_R rd=11 ra=12"
+    );
+    assert_eq!(unwritten(&row, 16), []);
+    let uses = row.lines().filter(|line| !line.trim().is_empty()).count() as u32;
+    let found = unwritten(&format!("{row}\n IADD_RI rd=0 ra=11 vb=1"), 16);
+    assert_eq!(found, [(16 * uses, Some(16 * (uses - 1)))]);
+    assert_eq!(
+        unwritten(&format!("{row}\n @!P0 IADD_RI rd=0 ra=11 vb=1"), 16),
+        []
     );
 }
 

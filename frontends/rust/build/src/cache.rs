@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 struct Kept {
     inputs: Inputs,
     description: Description,
+    warnings: Vec<String>,
 }
 
 /// What a result depends on.
@@ -96,6 +97,7 @@ impl Cache {
             clif: String::from_utf8(self.read("kernels.clif")?).ok()?,
             description: kept.description,
             is_fresh: true,
+            warnings: kept.warnings,
             source_folder: source_folder.into(),
         })
     }
@@ -115,6 +117,7 @@ impl Cache {
         let kept = Kept {
             inputs,
             description: compiled.description.clone(),
+            warnings: compiled.warnings.clone(),
         };
         let kept = serde_json::to_vec_pretty(&kept)
             .map_err(|error| Error::Unexpected(error.to_string()))?;

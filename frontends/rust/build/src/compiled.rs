@@ -25,6 +25,7 @@ pub struct Compiled {
     pub(crate) description: Description,
     pub(crate) is_fresh: bool,
     pub(crate) source_folder: PathBuf,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Compiled {
@@ -46,6 +47,11 @@ impl Compiled {
     /// The folder in which the names of source files begin that are not absolute.
     pub fn source_folder(&self) -> &Path {
         &self.source_folder
+    }
+
+    /// What compiles and is hardly meant, and a compiler that nobody has tested.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Whether nothing had to be translated, since no crate's LLVM IR has changed since the last time.

@@ -8,16 +8,13 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The toolchain is not the one whose LLVM the flags are made for.
+    /// There is no such toolchain.
     #[error(
-        "kernels are compiled by rustc {wanted}, and this is {found}; the flags that keep barriers in their places are \
-         those of its LLVM. \
-         Run `rustup toolchain install {wanted}` and put a `rust-toolchain.toml` with `[toolchain]` and `channel = \
-         \"{wanted}\"` beside the crate, \
-         or call `Kernels::toolchain(\"{wanted}\")`"
+        "rustc does not say what it is: {found}. Kernels are compiled by rustc {wanted}: run `rustup toolchain install \
+         {wanted}`"
     )]
     Toolchain {
-        /// The version that is needed.
+        /// The version that is tested.
         wanted: &'static str,
         /// What `rustc -vV` says.
         found: String,

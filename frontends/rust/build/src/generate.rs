@@ -256,6 +256,7 @@ mod tests {
                 }],
             },
             is_fresh: false,
+            warnings: Vec::new(),
             source_folder: ".".into(),
         };
         let text = generate(&compiled, Path::new("/out/kernels.elf")).unwrap();

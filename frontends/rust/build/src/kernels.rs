@@ -155,7 +155,7 @@ impl Kernels {
     /// Compiles.
     ///
     /// # Errors
-    /// Another toolchain than the one that is needed; what cargo and rustc find wrong, whose messages are on standard
+    /// A toolchain that is not there; what cargo and rustc find wrong, whose messages are on standard
     /// error; what cannot be translated, with its Rust lines; barriers that LLVM's passes moved; a crate without
     /// kernels.
     pub fn compile(&self) -> Result<Compiled, Error> {
@@ -263,6 +263,9 @@ impl Kernels {
             },
             is_fresh: false,
             source_folder: package.workspace,
+            warnings: (toolchain.warning().into_iter())
+                .chain(translation.warnings.iter().map(ToString::to_string))
+                .collect(),
         };
         cache.put(inputs, &compiled)?;
         Ok(compiled)
@@ -306,6 +309,9 @@ impl Kernels {
         }
         self.target_dir.get_or_insert_with(|| out.join("thisgpu"));
         let compiled = self.compile()?;
+        for warning in compiled.warnings().iter().flat_map(|text| text.lines()) {
+            println!("cargo::warning={warning}");
+        }
         let object = out.join("kernels.elf");
         fs::write(&object, &compiled.object).map_err(Error::file(&object))?;
         let text = generate::generate(&compiled, &object)?;

@@ -25,7 +25,9 @@ pub fn give_heap(
     };
     // Launches on streams that still run have the one that is there. What is wrong with them is theirs to say.
     let _ = device.synchronize();
-    let memory = device.allocate(bytes)?.named("the heap of the launch");
+    let memory = device
+        .allocate_private(bytes)?
+        .named("the heap of the launch");
     header.clear()?;
     header.slice(0..16)?.write(&[memory.address(), bytes])?;
     Ok(Some(memory))

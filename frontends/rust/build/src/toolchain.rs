@@ -4,10 +4,10 @@ use crate::environment;
 use crate::error::Error;
 use std::ffi::OsString;
 
-/// The version whose LLVM the flags of [`thisgpu_llvm::flags`] are made for, as rustup calls it.
+/// The version that all is tested with, as rustup calls it.
 pub const VERSION: &str = "1.95.0";
 
-/// How all versions with that LLVM begin.
+/// How all versions with its LLVM begin.
 const MINOR: &str = "1.95.";
 
 /// What `rustc -vV` says.
@@ -19,7 +19,7 @@ pub struct Toolchain {
     pub verbose: String,
 }
 
-/// Asks the toolchain that would compile, and refuses other versions.
+/// Asks the toolchain that would compile.
 pub fn find(name: Option<&str>) -> Result<Toolchain, Error> {
     let program = rustc(name);
     let output = environment::command(&program, name)
@@ -30,24 +30,33 @@ pub fn find(name: Option<&str>) -> Result<Toolchain, Error> {
             error,
         })?;
     let verbose = String::from_utf8_lossy(&output.stdout).into_owned();
-    let first = verbose.lines().next().unwrap_or_default().to_string();
-    let is_wanted = first
-        .strip_prefix("rustc ")
-        .is_some_and(|rest| rest.starts_with(MINOR));
-    let is_stable = !first.contains("nightly") && !first.contains("beta");
     match verbose.lines().find_map(|line| line.strip_prefix("host: ")) {
-        Some(host) if is_wanted && is_stable => Ok(Toolchain {
+        Some(host) => Ok(Toolchain {
             host: host.to_string(),
             verbose,
         }),
-        _ => Err(Error::Toolchain {
+        None => Err(Error::Toolchain {
             wanted: VERSION,
-            found: if first.is_empty() {
-                String::from_utf8_lossy(&output.stderr).trim().to_string()
-            } else {
-                first
-            },
+            found: String::from_utf8_lossy(&output.stderr).trim().to_string(),
         }),
+    }
+}
+
+impl Toolchain {
+    /// What to tell who compiles with a version that nobody has tested. The flags are options of its LLVM, which are
+    /// looked at by their effect: rustc refuses what it does not know, the check of barriers finds what does not act,
+    /// and the reader of LLVM IR names what it does not understand.
+    pub fn warning(&self) -> Option<String> {
+        let first = self.verbose.lines().next().unwrap_or_default();
+        let version = first.strip_prefix("rustc ").unwrap_or(first);
+        let is_stable = !version.contains("nightly") && !version.contains("beta");
+        (!version.starts_with(MINOR) || !is_stable).then(|| {
+            format!(
+                "kernels are compiled by rustc {version}, which nobody has tested: {VERSION} is tested. Where barriers \
+                 are is checked all the same. If something is refused, run `rustup toolchain install {VERSION}` and \
+                 put a `rust-toolchain.toml` with `[toolchain]` and `channel = \"{VERSION}\"` beside the crate"
+            )
+        })
     }
 }
 
@@ -69,4 +78,29 @@ pub fn cargo(name: Option<&str>) -> OsString {
         None
     };
     chosen.unwrap_or_else(|| "cargo".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_tested_is_told() {
+        let of = |first: &str| Toolchain {
+            host: "host".into(),
+            verbose: format!("{first}\nbinary: rustc\n"),
+        };
+        assert_eq!(of("rustc 1.95.0 (abc 2026-01-01)").warning(), None);
+        assert_eq!(of("rustc 1.95.1 (abc 2026-01-01)").warning(), None);
+        for other in [
+            "1.94.0 (abc)",
+            "1.95.0-beta.3 (abc)",
+            "1.95.0-nightly (abc)",
+            "1.950.0",
+            "",
+        ] {
+            let told = of(&format!("rustc {other}")).warning().expect("a warning");
+            assert!(told.contains(other) && told.contains(VERSION), "{told}");
+        }
+    }
 }

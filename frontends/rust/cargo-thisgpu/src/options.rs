@@ -145,6 +145,10 @@ impl Compilation {
         if let Some(directory) = &self.target_dir {
             kernels = kernels.target_dir(directory);
         }
-        Ok(kernels.compile()?)
+        let compiled = kernels.compile()?;
+        for warning in compiled.warnings() {
+            eprintln!("warning: {warning}");
+        }
+        Ok(compiled)
     }
 }

@@ -1,9 +1,7 @@
 //! What a module of kernels has for the host: instances of generic kernels, statics, streams, output of every kind.
 
-#[allow(dead_code, reason = "each test takes a part")]
-mod common;
-
-use common::{THREADS, ran};
+use crate::common;
+use crate::common::{THREADS, ran};
 use thisgpu_build::{Device, Error, Grid, Module};
 
 fn checking() -> (Device, Module) {

@@ -1,10 +1,8 @@
 //! What lanes and blocks do together, beside a model on the host.
 
-#[allow(dead_code, reason = "each test takes a part")]
-mod common;
-
+use crate::common;
+use crate::common::{Random, THREADS, ran};
 use bytemuck::{Pod, Zeroable};
-use common::{Random, THREADS, ran};
 use half::f16;
 use thisgpu_build::{Device, Grid, Module};
 

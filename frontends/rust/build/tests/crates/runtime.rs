@@ -1,5 +1,7 @@
 //! What the library has on the device: messages of panics, the heap, and the bodies of `core` and `alloc`.
 
+use crate::common;
+use std::sync::LazyLock;
 use thisgpu_build::{Compiled, Device, Error, Grid, Kernels, Module, SimConfig};
 
 const SOURCE: &str = r#"
@@ -58,25 +60,31 @@ pub fn aligns(out: &[core::sync::atomic::AtomicU32]) {
 }
 "#;
 
-/// The crate in a folder that tests of this file share.
-fn compiled(folder: &tempfile::TempDir, messages: bool) -> Compiled {
+/// What the crate is compiled by; tests share what comes of it.
+static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
+    let folder = common::target().join("runtime-crate");
     let library = format!("{}/../gpu", env!("CARGO_MANIFEST_DIR"));
     let manifest = format!(
         "[package]\nname = \"given\"\nedition = \"2024\"\n[dependencies]\nthisgpu-gpu = {{ path = {library:?} \
          }}\n[workspace]\n"
     );
-    std::fs::create_dir_all(folder.path().join("src")).expect("room");
-    std::fs::write(folder.path().join("Cargo.toml"), manifest).expect("room");
-    std::fs::write(folder.path().join("src/lib.rs"), SOURCE).expect("room");
-    let kernels = Kernels::new()
-        .crate_dir(folder.path())
+    std::fs::create_dir_all(folder.join("src")).expect("room");
+    std::fs::write(folder.join("Cargo.toml"), manifest).expect("room");
+    std::fs::write(folder.join("src/lib.rs"), SOURCE).expect("room");
+    Kernels::new()
+        .crate_dir(folder)
+        .target_dir(common::target().join("runtime"))
         .offline(true)
-        .quiet(true);
-    kernels
-        .panic_messages(messages)
-        .compile()
-        .unwrap_or_else(|error| panic!("{error}"))
+        .quiet(true)
+});
+
+fn compiled(messages: bool) -> Compiled {
+    let kernels = KERNELS.clone().panic_messages(messages);
+    kernels.compile().unwrap_or_else(|error| panic!("{error}"))
 }
+
+/// With messages of panics.
+static LOUD: LazyLock<Compiled> = LazyLock::new(|| compiled(true));
 
 fn checking() -> Device {
     Device::simulator(SimConfig {
@@ -108,9 +116,8 @@ fn written(error: Error) -> thisgpu_build::Message {
 
 #[test]
 fn panics_say_what_they_would_on_the_host() {
-    let folder = tempfile::tempdir().expect("a folder");
     let device = checking();
-    let module = compiled(&folder, true).load(&device).expect("room");
+    let module = LOUD.load(&device).expect("room");
     for (which, expected) in [
         (0, "37 is Some(2) and 1.50"),
         (1, "thread 0 of block "),
@@ -166,16 +173,15 @@ fn panics_say_what_they_would_on_the_host() {
 
 #[test]
 fn without_messages_a_panic_is_an_instruction() {
-    let folder = tempfile::tempdir().expect("a folder");
     let device = checking();
-    let quiet = compiled(&folder, false).load(&device).expect("room");
+    let quiet = compiled(false).load(&device).expect("room");
     let error = said(&device, &quiet, 0);
     assert!(
         matches!(&error, Error::Panic { message: None, .. }),
         "{error}"
     );
     assert!(error.to_string().contains("panicked at line "), "{error}");
-    let loud = compiled(&folder, true).load(&device).expect("room");
+    let loud = LOUD.load(&device).expect("room");
     let registers = |module: &Module| {
         let kernel = module.kernel("says").expect("there");
         kernel.driver().resources().registers
@@ -185,9 +191,8 @@ fn without_messages_a_panic_is_an_instruction() {
 
 #[test]
 fn memory_is_used_again_and_ends() {
-    let folder = tempfile::tempdir().expect("a folder");
     let device = checking();
-    let module = compiled(&folder, true).load(&device).expect("room");
+    let module = LOUD.load(&device).expect("room");
     let out = device.zeros::<u32>(64).expect("room");
     let launch = |rounds: u32, bytes: u32, heap: u64| {
         let kernel = module.kernel("allocates").expect("there");

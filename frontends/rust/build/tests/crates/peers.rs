@@ -1,10 +1,8 @@
 //! The kernels of `filetests/kernels` in Rust: they leave the same memory as the CLIF, and need hardly more
 //! instructions.
 
-#[allow(dead_code, reason = "each test takes a part")]
-mod common;
-
-use common::Random;
+use crate::common;
+use crate::common::Random;
 use cranelift_thisgpu::driver::{Argument, Pod};
 use cranelift_thisgpu::{Code, Compiler, Object};
 use std::fs;

@@ -1,8 +1,6 @@
 //! A tour of the kernel library on the device, and what goes wrong.
 
-#[allow(dead_code, reason = "each test takes a part")]
-mod common;
-
+use crate::common;
 use std::fs;
 use std::sync::LazyLock;
 use thisgpu_build::{Compiled, Device, Error, Grid, Kernels, Module, OptLevel, SimConfig};

@@ -1,9 +1,7 @@
 //! How buffers are shared out among threads, and launches that are refused since two threads would have one element.
 
-#[allow(dead_code, reason = "each test takes a part")]
-mod common;
-
-use common::{THREADS, ran};
+use crate::common;
+use crate::common::{THREADS, ran};
 use cranelift_thisgpu::Object;
 use thisgpu_build::{Argument, Buffer, Device, Grid, Launch, Module};
 
