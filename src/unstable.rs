@@ -191,6 +191,12 @@ pub mod sim {
     }
 }
 
+/// Devices.
+#[cfg(all(feature = "driver", feature = "sim"))]
+pub mod driver {
+    pub use crate::driver::device::simulate_with;
+}
+
 /// Code between selection and emission.
 pub mod vcode {
     pub use crate::vcode::{FunctionKind, KernelInfo, Parameter};

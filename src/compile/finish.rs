@@ -13,7 +13,7 @@ use crate::object::{
     Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
 };
 use crate::settings::Options;
-use crate::variables::Variables;
+use crate::variables::{Static, Variables};
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -294,7 +294,7 @@ fn lines(code: &emit::Code, locations: &Locations, object: &mut Object) -> Vec<L
 struct TypeTables(Vec<(Arc<Variables>, u32)>);
 
 impl TypeTables {
-    /// The number of a table's first type in the object.
+    /// The number of a table's first type in the object, which gets its static variables too.
     fn add(&mut self, variables: &Arc<Variables>, object: &mut Object) -> u32 {
         // Most often there is one table.
         let known = self.0.iter().find(|(of, _)| Arc::ptr_eq(of, variables));
@@ -307,6 +307,12 @@ impl TypeTables {
             .extend(variables.types().iter().cloned().map(|mut ty| {
                 ty.renumber(|ty| ty.saturating_add(first));
                 ty
+            }));
+        object
+            .statics
+            .extend(variables.statics().iter().map(|of| Static {
+                ty: of.ty.saturating_add(first),
+                ..of.clone()
             }));
         self.0.push((variables.clone(), first));
         first

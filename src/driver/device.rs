@@ -27,10 +27,25 @@ pub struct Device {
     _life: Arc<Life>,
 }
 
+/// What makes simulated devices instead.
+#[cfg(all(feature = "sim", feature = "unstable"))]
+static SIMULATE: std::sync::OnceLock<fn(SimConfig) -> Device> = std::sync::OnceLock::new();
+
+/// Lets [`Device::simulator`] give what `make` makes, for the whole process and from now on; once. So programs that
+/// know of no other device run on one that compares.
+#[cfg(all(feature = "sim", feature = "unstable"))]
+pub fn simulate_with(make: fn(SimConfig) -> Device) {
+    let _ = SIMULATE.set(make);
+}
+
 impl Device {
     /// A simulated device.
     #[cfg(feature = "sim")]
     pub fn simulator(config: SimConfig) -> Device {
+        #[cfg(feature = "unstable")]
+        if let Some(make) = SIMULATE.get() {
+            return make(config);
+        }
         Device::new(Simulator::new(config))
     }
 

@@ -3,11 +3,13 @@
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::DeviceError;
-use crate::abi::ALLOCATION_ALIGN;
+use crate::abi::{ALLOCATION_ALIGN, SHARED_WINDOW};
 use crate::launch::Image;
 use crate::launch::Origin;
 use crate::launch::image::{Function, Line};
-use crate::object::{DataContents, LinkError, LinkErrors, Object, Symbols, suggestion};
+use crate::object::{
+    DataContents, LinkError, LinkErrors, Object, StaticPlace, Symbols, suggestion,
+};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,6 +105,13 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         }
     }
     LinkErrors::finish(errors, ()).map_err(DeviceError::Link)?;
+    image.statics.extend(object.statics.iter().filter_map(|of| {
+        let address = match &of.place {
+            StaticPlace::Data(symbol) => *places.get(symbol.as_str())?,
+            StaticPlace::Shared { offset, .. } => SHARED_WINDOW + u64::from(*offset),
+        };
+        Some((of.clone(), address))
+    }));
     drop(places);
     Ok(Linked {
         image,

@@ -30,7 +30,7 @@
 mod allocations;
 pub mod argument;
 mod buffer;
-mod device;
+pub(crate) mod device;
 mod error;
 mod kernel;
 mod launch;

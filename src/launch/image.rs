@@ -5,7 +5,7 @@
 use crate::abi::Redzone;
 use crate::locations::{Location, Spoken, name_of};
 use crate::values::ValueLocations;
-use crate::variables::{ScopeLocations, VariableType};
+use crate::variables::{ScopeLocations, Static, VariableType};
 
 /// Places that the source of an address names, the inlined calls among them (*assumed*: of a deeper chain the rest says
 /// nothing new).
@@ -28,6 +28,8 @@ pub struct Image {
     pub calls: Vec<Location>,
     /// Types of variables, counted from 0.
     pub types: Vec<VariableType>,
+    /// Static variables, with the generic addresses at which they are.
+    pub statics: Vec<(Static, u64)>,
 }
 
 /// A function's place in the code.

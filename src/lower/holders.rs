@@ -6,7 +6,7 @@
 
 use super::Lower;
 use super::home::Run;
-use super::source::Base;
+use super::source::{Base, Src};
 use crate::abi;
 use crate::constants::integer;
 use crate::isa::VReg;
@@ -48,12 +48,16 @@ impl Lower<'_> {
                 held: held.clone(),
             }));
         };
-        if let Some(words) = self.words_held(value, DEPTH) {
+        if !self.is_real(value) {
+            return;
+        }
+        let src = self.src(value);
+        if let Some(words) = self.words_of_source(value, &src, DEPTH) {
             add(&Held::Words(words, 0));
         } else if let Some((words, addend)) = self.sum_held(value) {
             add(&Held::Words(words, addend));
         }
-        if let Base::Value { value: whole, .. } = self.src(value).base {
+        if let Base::Value { value: whole, .. } = src.base {
             let home = self.homes[whole];
             if let Some(run) = home.uniform {
                 add(&Held::Words(self.words_of_run(run), 0));
@@ -76,11 +80,13 @@ impl Lower<'_> {
     /// The words of a value: constants, registers that were made for it, or for its parts where it is only put
     /// together.
     fn words_held(&self, value: Value, depth: u32) -> Option<Words> {
-        if !self.is_real(value) {
-            return None;
-        }
+        self.is_real(value)
+            .then(|| self.words_of_source(value, &self.src(value), depth))?
+    }
+
+    /// The words of a value that comes from `src`.
+    fn words_of_source(&self, value: Value, src: &Src, depth: u32) -> Option<Words> {
         let words = self.words_of(value);
-        let src = self.src(value);
         match src.base {
             Base::Imm(bits) => {
                 let word =
@@ -206,10 +212,12 @@ pub(super) fn with_offers(mut holders: Vec<Holder>, offers: &[Offer]) -> Vec<Hol
         .collect();
     let mut more = Vec::new();
     for holder in &holders {
-        let registers = holder.held.registers();
-        if let Some(offer) = registers.first().and_then(|first| by_first.get(first))
-            && offer.general[..] == registers[..]
-        {
+        let first = holder.held.registers().next();
+        let Some(offer) = first.and_then(|first| by_first.get(&first)) else {
+            continue;
+        };
+        let registers: SmallVec<[VReg; 4]> = holder.held.registers().collect();
+        if offer.general[..] == registers[..] {
             let mut held = holder.held.clone();
             held.rename(|register| {
                 let word = registers.iter().position(|r| *r == register);

@@ -8,7 +8,7 @@
 use super::link::Owner;
 use super::{
     LinkError, LinkErrors, Linkage, Location, Object, ObjectFunction, Relocation, RelocationKind,
-    with_constant,
+    StaticPlace, with_constant,
 };
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
 use crate::emit::constants::CONSTANTS;
@@ -104,6 +104,16 @@ impl Linker {
             for mut ty in input.object.types {
                 ty.renumber(of_type);
                 whole.types.push(ty);
+            }
+            for mut of in input.object.statics {
+                of.ty = of_type(of.ty);
+                match &mut of.place {
+                    StaticPlace::Data(symbol) => rename(symbol, names),
+                    StaticPlace::Shared { kernels, .. } => {
+                        kernels.iter_mut().for_each(|kernel| rename(kernel, names));
+                    }
+                }
+                whole.statics.push(of);
             }
             for mut function in input.object.functions {
                 for scope in &mut function.scopes {

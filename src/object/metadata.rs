@@ -2,7 +2,7 @@
 
 use super::{
     Kernel, Line, Location, Object, ObjectFunction, OwnResources, Parameter, ParameterKind,
-    Redzone, Resources, ScopeLocations, VariableType,
+    Redzone, Resources, ScopeLocations, Static, VariableType,
 };
 use crate::type_name::type_named;
 use hashbrown::HashMap;
@@ -182,6 +182,9 @@ pub(super) struct ScopesAndTypes {
     pub types: Vec<VariableType>,
     /// By function.
     pub scopes: Vec<(String, Vec<ScopeLocations>)>,
+    /// Not written where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statics: Vec<Static>,
 }
 
 /// The ELF note around `contents`.

@@ -36,7 +36,7 @@ pub use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
 pub use crate::values::ValueLocations;
-pub use crate::variables::{ScopeKind, ScopeLocations, VariableType};
+pub use crate::variables::{ScopeKind, ScopeLocations, Static, StaticPlace, VariableType};
 pub use cranelift_codegen::ir::Type;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,8 @@ pub struct Object {
     pub calls: Vec<Location>,
     /// Types of variables, which [`VariableLocations::ty`](crate::variables::VariableLocations::ty) counts from 0.
     pub types: Vec<VariableType>,
+    /// Static variables of the source, if a front end has told of them.
+    pub statics: Vec<Static>,
 }
 
 /// A kernel or a device function.

@@ -114,10 +114,15 @@ impl Object {
             object.describe(section, values, |function, values| function.values = values)?;
         }
         if let Some(section) = find(&builder, VARIABLES_SECTION) {
-            let ScopesAndTypes { types, scopes } = rmp_serde::from_slice(contents(section)?)
+            let ScopesAndTypes {
+                types,
+                scopes,
+                statics,
+            } = rmp_serde::from_slice(contents(section)?)
                 .map_err(|e| bad(section, e.to_string()))?;
             object.describe(section, scopes, |function, scopes| function.scopes = scopes)?;
             object.types = types;
+            object.statics = statics;
         }
         Ok(object)
     }

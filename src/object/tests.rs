@@ -208,6 +208,21 @@ fn sample() -> Object {
             },
         ],
         types: types(),
+        statics: vec![
+            Static {
+                name: "a::COUNTER".to_string(),
+                ty: 0,
+                place: StaticPlace::Data("counter".to_string()),
+            },
+            Static {
+                name: "a::tile".to_string(),
+                ty: 1,
+                place: StaticPlace::Shared {
+                    offset: 16,
+                    kernels: vec!["saxpy".to_string()],
+                },
+            },
+        ],
         data: vec![
             DataObject {
                 name: "table".to_string(),

@@ -238,9 +238,12 @@ impl Object {
             .filter(|f| !f.scopes.is_empty())
             .map(|f| (f.name.clone(), f.scopes.clone()))
             .collect();
-        if !scopes.is_empty() {
-            let types = self.types.clone();
-            let data = rmp_serde::to_vec(&ScopesAndTypes { types, scopes })?;
+        if !scopes.is_empty() || !self.statics.is_empty() {
+            let data = rmp_serde::to_vec(&ScopesAndTypes {
+                types: self.types.clone(),
+                scopes,
+                statics: self.statics.clone(),
+            })?;
             let data = SectionData::Data(data.into());
             add_table(builder, VARIABLES_SECTION, elf::SHT_PROGBITS, 1, data);
         }

@@ -53,7 +53,7 @@ use allocation::{Allocation, ProgramPoint};
 use backtracking::{Guide, Refusal, Request};
 use coloured::Extent;
 use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
-use locations::{Definitions, Places};
+use locations::{Before, Definitions, Places};
 use thiserror::Error;
 
 pub use allocation::{AllocationSummary, Fallback};
@@ -246,24 +246,25 @@ pub fn allocate(
         });
     }
     let holders = std::mem::take(&mut code.holders);
-    let original = (options.verify || !holders.is_empty()).then(|| code.clone());
-    let code = assign(code, original.is_some(), options, scratch)?;
+    let original = options.verify.then(|| code.clone());
+    let before = (!holders.is_empty()).then(|| Before::of(&code, holders));
+    let is_recorded = original.is_some() || before.is_some();
+    let code = assign(code, is_recorded, options, scratch)?;
     let (mut code, mut report, origin) = finish(code, &scratch.allocation);
     report.fullest = scratch.pressure.fullest;
-    let mut places = Places::default();
-    let mut definitions = None;
     if let (Some(original), Some(origin)) = (&original, &origin) {
-        if options.verify {
-            check::check(original, &code, origin, options.gpr_limit)
-                .map_err(RegallocError::Check)?;
-        }
-        definitions = (!holders.is_empty()).then(|| Definitions::of(original, &code, origin));
+        check::check(original, &code, origin, options.gpr_limit).map_err(RegallocError::Check)?;
     }
+    let followed = before.zip(origin);
+    let mut definitions =
+        (followed.as_ref()).map(|(before, origin)| Definitions::of(before, &code, origin));
     wide_moves::widen(&mut code, definitions.as_mut());
-    if let (Some(original), Some(definitions)) = (&original, definitions) {
-        places =
-            locations::find(original, &code, definitions, holders).map_err(RegallocError::Check)?;
-    }
+    let places = match (followed, definitions) {
+        (Some((before, _)), Some(definitions)) => {
+            locations::find(before, &code, definitions).map_err(RegallocError::Check)?
+        }
+        _ => Places::default(),
+    };
     Ok(Allocated {
         code,
         report,

@@ -145,12 +145,13 @@ impl Word {
 }
 
 impl Held {
-    /// The virtual registers.
-    pub fn registers(&self) -> SmallVec<[VReg; 4]> {
-        match self {
-            Held::Words(words, _) => words.iter().filter_map(Word::register).collect(),
-            Held::Predicate(register, _) => SmallVec::from_slice(&[*register]),
-        }
+    /// The virtual registers, word by word.
+    pub fn registers(&self) -> impl Iterator<Item = VReg> + '_ {
+        let (words, predicate) = match self {
+            Held::Words(words, _) => (words.as_slice(), None),
+            Held::Predicate(register, _) => (&[][..], Some(*register)),
+        };
+        words.iter().filter_map(Word::register).chain(predicate)
     }
 
     /// Gives each virtual register another name.

@@ -1,56 +1,45 @@
 //! Ranges of code in which values are where.
 //!
 //! In: code in its final order, where its virtual registers are ([`Places`]), and what the source says ([`Sources`]).
-//! Out: for each value of the source its ranges. One walk over the code: behind each instruction the holders are known
-//! that have a place. Those are shown whose definition dominates, in the source, both the instruction's own block and
-//! the way on from where it is now: whoever runs it comes there, while an instruction may have been moved to where its
-//! own block is not run. Of a value that was copied with a loop only that copy is shown which the instruction belongs
-//! to.
+//! Out: for each value of the source its ranges. Block by block: the instructions are parted into runs from which the
+//! same is seen; then each holder is followed from one place to the next, and shown in those runs whose definition
+//! dominates, in the source, both the instruction's own block and the way on from where it is now: whoever runs it
+//! comes there, while an instruction may have been moved to where its own block is not run. Of a value that was copied
+//! with a loop only that copy is shown which the instruction belongs to. What is seen is the same for all names of one
+//! block and turn, so it is asked once for those.
 
-use super::tracking::{Name, Sources, Turn};
+use super::tracking::{Name, SourcePlace, Sources, Turn};
 use super::{Location, ValueLocations, ValueRange};
 use crate::linear::Linear;
-use crate::regalloc::locations::{Places, Words};
+use crate::regalloc::locations::{Places, WordsAt};
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::Block;
 use hashbrown::HashMap;
-use smallvec::SmallVec;
 use std::ops::Range;
+
+/// No number.
+const NONE: u32 = u32::MAX;
 
 /// The ranges of a function, in numbers of instructions.
 pub(crate) fn ranges(code: &Linear, places: &Places, sources: &Sources) -> Vec<ValueLocations> {
-    let mut of_value: Vec<SmallVec<[u32; 2]>> = vec![SmallVec::new(); sources.values.len()];
-    for (number, holder) in (0..).zip(&places.holders) {
-        of_value[holder.name.value as usize].push(number);
-    }
+    let views = Views::of(places, sources);
     let mut walk = Walk {
         places,
         sources,
-        of_value: &of_value,
-        is_active: vec![false; places.holders.len()],
-        at: vec![None; places.holders.len()],
+        at: vec![(0, WordsAt::NOWHERE); places.holders.len()],
         active: Vec::new(),
-        open: vec![None; sources.values.len()],
-        opened: Vec::new(),
-        found: vec![Vec::new(); sources.values.len()],
+        runs: Vec::new(),
+        block: 0,
+        first_run: 0,
+        seen: vec![Seen::default(); views.kinds.len()],
+        views,
+        pieces: Vec::new(),
+        of_holder: vec![(NONE, NONE); places.holders.len()],
     };
-    let mut scopes: Vec<Run> = Vec::new();
     for block in 0..code.block_count() {
-        walk.block(code, block, &mut scopes);
+        walk.block(code, block);
     }
-    walk.close_all(code.len() as u32);
-    walk.constants(&scopes);
-    let values = sources.values.iter().zip(walk.found);
-    let mut values: Vec<ValueLocations> = values
-        .filter(|(_, ranges)| !ranges.is_empty())
-        .map(|((source, ty), ranges)| ValueLocations {
-            source: *source,
-            ty: ty.to_string(),
-            ranges,
-        })
-        .collect();
-    values.sort_by_key(|value| value.source);
-    values
+    walk.finish()
 }
 
 /// What can be seen from an instruction.
@@ -69,144 +58,199 @@ struct Run {
     scope: Scope,
 }
 
+/// Names of one block and turn are seen from the same places.
+struct Views {
+    /// A name of each kind.
+    kinds: Vec<Name>,
+    /// By holder, the kind of its name.
+    of_holder: Vec<u32>,
+}
+
+impl Views {
+    fn of(places: &Places, sources: &Sources) -> Views {
+        let mut known: HashMap<(Block, Turn), u32> = HashMap::new();
+        let mut views = Views {
+            kinds: Vec::new(),
+            of_holder: Vec::with_capacity(places.holders.len()),
+        };
+        let mut last: Option<((Block, Turn), u32)> = None;
+        for holder in &places.holders {
+            let name = &holder.name;
+            // In a block that was not copied all turns are one.
+            let turn = match sources.was_copied(name) {
+                true => name.turn,
+                false => Turn::default(),
+            };
+            let key = (name.block, turn);
+            let kind = match last {
+                Some((other, kind)) if other == key => kind,
+                _ => *known.entry(key).or_insert_with(|| {
+                    views.kinds.push(*name);
+                    views.kinds.len() as u32 - 1
+                }),
+            };
+            last = Some((key, kind));
+            views.of_holder.push(kind);
+        }
+        views
+    }
+}
+
+/// Where names of a kind are seen.
+#[derive(Clone, Default)]
+struct Seen {
+    /// The block that this is about, from 1; 0 if nobody has asked.
+    block: u32,
+    /// In ascending order; they do not touch.
+    ranges: Vec<Range<u32>>,
+}
+
+/// A holder is somewhere, and can be seen.
+struct Piece {
+    start: u32,
+    end: u32,
+    at: WordsAt,
+    /// The next piece of its holder.
+    next: u32,
+}
+
 struct Walk<'a> {
     places: &'a Places,
     sources: &'a Sources,
-    /// By value of the source, its holders.
-    of_value: &'a [SmallVec<[u32; 2]>],
-    /// By holder, where it is.
-    at: Vec<Option<Words>>,
-    /// Holders that are somewhere, and perhaps others; and by holder whether it is there.
+    views: Views,
+    /// By holder, since when it is where.
+    at: Vec<(u32, WordsAt)>,
+    /// Holders that are somewhere in the block at hand, and perhaps others.
     active: Vec<u32>,
-    is_active: Vec<bool>,
-    /// By value of the source, since when it is where.
-    open: Vec<Option<(u32, Location)>>,
-    /// Values that are open, and perhaps others.
-    opened: Vec<u32>,
-    /// By value of the source.
-    found: Vec<Vec<ValueRange>>,
+    /// Of all blocks up to the one at hand.
+    runs: Vec<Run>,
+    /// The block at hand, from 1, and its first run.
+    block: u32,
+    first_run: usize,
+    /// By kind of name.
+    seen: Vec<Seen>,
+    pieces: Vec<Piece>,
+    /// By holder, its first piece and its last one.
+    of_holder: Vec<(u32, u32)>,
 }
 
 impl Walk<'_> {
-    fn block(&mut self, code: &Linear, block: usize, scopes: &mut Vec<Run>) {
+    fn block(&mut self, code: &Linear, block: usize) {
         let positions = code.positions(block);
-        self.close_all(positions.start as u32);
-        for holder in self.active.drain(..) {
-            self.at[holder as usize] = None;
-            self.is_active[holder as usize] = false;
-        }
+        let (start, end) = (positions.start as u32, positions.end as u32);
         // What several blocks of allocation became has what all of them have; that is not known.
         let Some(origin) = code.origin(block) else {
             return;
         };
-        for (holder, words) in self.places.starts.get(origin.index()).into_iter().flatten() {
-            self.at[*holder as usize] = Some(words.clone());
-            self.activate(*holder);
+        (self.block, self.first_run) = (block as u32 + 1, self.runs.len());
+        if let Some(way_on) = self.sources.place(code.line(block).0) {
+            self.part(code, block, way_on.block);
         }
-        let end = self.sources.place(code.line(block).0);
-        let body = code.body(block);
-        let changes = &self.places.changes;
-        let mut next = changes.partition_point(|(index, ..)| *index < body.start);
-        let mut scope: Option<Scope> = None;
-        let mut changed: Vec<u32> = Vec::new();
-        for ((entry, position), number) in code.insts(block).zip(positions).zip(0..) {
-            let position = position as u32;
-            let own = self.sources.place(entry.line.0);
-            let here = end.map(|end| Scope {
-                end: end.block,
-                own: own.map(|own| (own.block, own.turn)),
-            });
-            if let Some(here) = here {
-                let last = scopes.last_mut();
-                match last.filter(|last| last.end == position && last.scope == here) {
-                    Some(last) => last.end += 1,
-                    None => scopes.push(Run {
-                        start: position,
-                        end: position + 1,
-                        scope: here,
-                    }),
-                }
-            }
-            if scope != here {
-                scope = here;
-                self.enter(here, position);
-            } else {
-                self.update(here, position, &changed);
-            }
-            changed.clear();
-            let index = body.start + number;
-            while let Some((_, holder, words)) = changes
-                .get(next)
-                .filter(|c| c.0 == index && number < body.len() as u32)
-            {
-                self.at[*holder as usize].clone_from(words);
-                self.activate(*holder);
-                changed.push(*holder);
-                next += 1;
-            }
-        }
-    }
-
-    /// Another block of the source begins.
-    fn enter(&mut self, here: Option<Scope>, position: u32) {
-        let mut values = self.open_values();
-        let (at, is_active) = (&self.at, &mut self.is_active);
-        self.active.retain(|holder| {
-            is_active[*holder as usize] = at[*holder as usize].is_some();
-            is_active[*holder as usize]
-        });
-        let holders = &self.places.holders;
-        values.extend(
-            self.active
-                .iter()
-                .map(|holder| holders[*holder as usize].name.value),
-        );
-        values.sort_unstable();
-        values.dedup();
-        for value in values {
-            self.show(value, self.seen(value, here), position);
-        }
-    }
-
-    fn activate(&mut self, holder: u32) {
-        if !std::mem::replace(&mut self.is_active[holder as usize], true) {
+        let places = self.places;
+        for &(holder, at) in places.starts.get(origin.index()).into_iter().flatten() {
+            self.at[holder as usize] = (start, at);
             self.active.push(holder);
         }
+        let body = code.body(block);
+        let changes = &places.changes;
+        let first = changes.partition_point(|(index, ..)| *index < body.start);
+        let changes = changes[first..].iter();
+        for &(index, holder, at) in changes.take_while(|(index, ..)| *index < body.end) {
+            let position = start + (index - body.start) + 1;
+            let before = std::mem::replace(&mut self.at[holder as usize], (position, at));
+            match before.1 {
+                WordsAt::NOWHERE => self.active.push(holder),
+                _ => self.was_at(holder, before, position),
+            }
+        }
+        let mut active = std::mem::take(&mut self.active);
+        for holder in active.drain(..) {
+            let before = std::mem::replace(&mut self.at[holder as usize], (0, WordsAt::NOWHERE));
+            self.was_at(holder, before, end);
+        }
+        self.active = active;
     }
 
-    /// Where a value is seen to be from a place of the source.
-    fn seen(&self, value: u32, here: Option<Scope>) -> Option<Location> {
-        let holders = self.of_value[value as usize].iter();
-        holders
-            .filter_map(|holder| self.shown(*holder, here))
-            .next()
-    }
-
-    /// The values that are open, each once, in order.
-    fn open_values(&mut self) -> Vec<u32> {
-        let open = &self.open;
-        self.opened.retain(|value| open[*value as usize].is_some());
-        self.opened.sort_unstable();
-        self.opened.dedup();
-        self.opened.clone()
-    }
-
-    /// Holders have changed.
-    fn update(&mut self, here: Option<Scope>, position: u32, changed: &[u32]) {
-        for &holder in changed {
-            let value = self.places.holders[holder as usize].name.value;
-            self.show(value, self.seen(value, here), position);
+    /// Parts a block into runs.
+    fn part(&mut self, code: &Linear, block: usize, end: Block) {
+        let first = self.runs.len();
+        let mut last: Option<(u32, Option<SourcePlace>)> = None;
+        for (entry, position) in code.insts(block).zip(code.positions(block)) {
+            let number = entry.line.0;
+            let own = match last {
+                Some((other, place)) if other == number => place,
+                _ => self.sources.place(number),
+            };
+            last = Some((number, own));
+            let scope = Scope {
+                end,
+                own: own.map(|own| (own.block, own.turn)),
+            };
+            let position = position as u32;
+            match self.runs[first..].last_mut() {
+                Some(run) if run.scope == scope => run.end = position + 1,
+                _ => self.runs.push(Run {
+                    start: position,
+                    end: position + 1,
+                    scope,
+                }),
+            }
         }
     }
 
-    /// Where a holder is seen to be from a place of the source.
-    fn shown(&self, holder: u32, here: Option<Scope>) -> Option<Location> {
-        let words = self.at[holder as usize].as_ref()?;
-        self.is_visible(&self.places.holders[holder as usize].name, &here?)
-            .then(|| Location {
-                places: words.to_vec(),
-                addend: self.places.holders[holder as usize].held.addend(),
-            })
+    /// A holder was somewhere up to `end`, in the block at hand.
+    fn was_at(&mut self, holder: u32, (start, at): (u32, WordsAt), end: u32) {
+        if at == WordsAt::NOWHERE || start >= end {
+            return;
+        }
+        let kind = self.views.of_holder[holder as usize] as usize;
+        self.look(kind);
+        let ranges = &self.seen[kind].ranges;
+        let first = ranges.partition_point(|range| range.end <= start);
+        for range in ranges[first..].iter().take_while(|r| r.start < end) {
+            let (start, end) = (range.start.max(start), range.end.min(end));
+            let ends = &mut self.of_holder[holder as usize];
+            if let Some(last) = self.pieces.get_mut(ends.1 as usize)
+                && last.end == start
+                && (last.at == at
+                    || self.places.words(holder, last.at) == self.places.words(holder, at))
+            {
+                last.end = end;
+                continue;
+            }
+            let index = self.pieces.len() as u32;
+            self.pieces.push(Piece {
+                start,
+                end,
+                at,
+                next: NONE,
+            });
+            match ends.1 {
+                NONE => ends.0 = index,
+                last => self.pieces[last as usize].next = index,
+            }
+            ends.1 = index;
+        }
+    }
+
+    /// Finds where in the runs of the block at hand the names of a kind are seen, if nobody has asked.
+    fn look(&mut self, kind: usize) {
+        if self.seen[kind].block == self.block {
+            return;
+        }
+        let mut ranges = std::mem::take(&mut self.seen[kind].ranges);
+        ranges.clear();
+        let name = &self.views.kinds[kind];
+        for run in &self.runs[self.first_run..] {
+            if self.is_visible(name, &run.scope) {
+                match ranges.last_mut().filter(|last| last.end == run.start) {
+                    Some(last) => last.end = run.end,
+                    None => ranges.push(run.start..run.end),
+                }
+            }
+        }
+        let block = self.block;
+        self.seen[kind] = Seen { block, ranges };
     }
 
     fn is_visible(&self, name: &Name, here: &Scope) -> bool {
@@ -218,72 +262,102 @@ impl Walk<'_> {
             }
     }
 
-    /// From `position` on a value is there.
-    fn show(&mut self, value: u32, location: Option<Location>, position: u32) {
-        let open = &mut self.open[value as usize];
-        if open.as_ref().map(|(_, location)| location) == location.as_ref() {
-            return;
+    /// The ranges of all values.
+    fn finish(mut self) -> Vec<ValueLocations> {
+        let count = self.sources.values.len();
+        // By value its holders, in order: the first, and behind each the next one.
+        let mut first = vec![NONE; count];
+        let mut next = vec![NONE; self.places.holders.len()];
+        for (number, holder) in self.places.holders.iter().enumerate().rev() {
+            let first = &mut first[holder.name.value as usize];
+            next[number] = std::mem::replace(first, number as u32);
         }
-        if let Some((start, location)) = open.take() {
-            let ranges = &mut self.found[value as usize];
-            if start < position {
-                ranges.push(ValueRange {
-                    start,
-                    end: position,
-                    location,
+        // What is always the same is seen in all blocks at once.
+        (self.block, self.first_run) = (NONE, 0);
+        let mut values: Vec<ValueLocations> = Vec::new();
+        for ((source, ty), first) in self.sources.values.iter().zip(first) {
+            let known = |holder: u32| (holder != NONE).then_some(holder);
+            let holders = std::iter::successors(known(first), |last| known(next[*last as usize]));
+            let ranges = self.of_value(holders);
+            if !ranges.is_empty() {
+                values.push(ValueLocations {
+                    source: *source,
+                    ty: ty.to_string(),
+                    ranges,
                 });
             }
         }
-        if location.is_some() {
-            self.opened.push(value);
-        }
-        *open = location.map(|location| (position, location));
+        values.sort_by_key(|value| value.source);
+        values
     }
 
-    fn close_all(&mut self, position: u32) {
-        for value in self.open_values() {
-            self.show(value, None, position);
+    /// The ranges of a value with these holders: the first of them that is seen says where it is. What is always the
+    /// same counts where nothing else is known.
+    fn of_value(&mut self, holders: impl Iterator<Item = u32> + Clone) -> Vec<ValueRange> {
+        let mut ranges: Vec<ValueRange> = Vec::new();
+        let mut placed = 0;
+        for holder in holders.clone() {
+            let mut next = self.of_holder[holder as usize].0;
+            if next == NONE {
+                continue;
+            }
+            let addend = self.places.holders[holder as usize].held.addend();
+            let pieces = std::iter::from_fn(|| {
+                let piece = self.pieces.get(next as usize)?;
+                next = piece.next;
+                let places = self.places.words(holder, piece.at).unwrap_or_default();
+                Some(ValueRange {
+                    start: piece.start,
+                    end: piece.end,
+                    location: Location {
+                        places: places.to_vec(),
+                        addend,
+                    },
+                })
+            });
+            match placed {
+                0 => ranges.extend(pieces),
+                _ => add_where_free(&mut ranges, pieces),
+            }
+            placed += 1;
         }
-    }
-
-    /// Adds values that are always the same, where nothing else is known of them.
-    fn constants(&mut self, scopes: &[Run]) {
-        // Where names are seen is the same for all of one block and turn.
-        let mut seen: HashMap<(Block, Turn), Vec<Range<u32>>> = HashMap::new();
-        for holder in &self.places.holders {
-            let (Some(location), name) = (holder.held.always(), &holder.name) else {
+        if placed > 1 {
+            join(&mut ranges);
+        }
+        for holder in holders {
+            let Some(location) = self.places.holders[holder as usize].held.always() else {
                 continue;
             };
-            let ranges = seen
-                .entry((name.block, name.turn))
-                .or_insert_with(|| self.visible(name, scopes));
-            let more = ranges.iter().map(|range| ValueRange {
+            let kind = self.views.of_holder[holder as usize] as usize;
+            self.look(kind);
+            let more = self.seen[kind].ranges.iter().map(|range| ValueRange {
                 start: range.start,
                 end: range.end,
                 location: location.clone(),
             });
-            add_where_free(&mut self.found[name.value as usize], more);
-        }
-    }
-
-    /// Where a name is seen.
-    fn visible(&self, name: &Name, scopes: &[Run]) -> Vec<Range<u32>> {
-        let mut ranges: Vec<Range<u32>> = Vec::new();
-        for run in scopes
-            .iter()
-            .filter(|run| self.is_visible(name, &run.scope))
-        {
-            match ranges.last_mut().filter(|last| last.end == run.start) {
-                Some(last) => last.end = run.end,
-                None => ranges.push(run.start..run.end),
-            }
+            add_where_free(&mut ranges, more);
         }
         ranges
     }
 }
 
+/// Makes one of ranges that touch and say the same.
+fn join(ranges: &mut Vec<ValueRange>) {
+    ranges.dedup_by(|next, last| {
+        let is_one = last.end == next.start && last.location == next.location;
+        if is_one {
+            last.end = next.end;
+        }
+        is_one
+    });
+}
+
 /// Adds ranges where there are none yet.
 fn add_where_free(ranges: &mut Vec<ValueRange>, more: impl Iterator<Item = ValueRange>) {
+    if ranges.is_empty() {
+        ranges.extend(more);
+        return;
+    }
     let mut free = Vec::new();
     for range in more {
         let mut start = range.start;
@@ -305,8 +379,10 @@ fn add_where_free(ranges: &mut Vec<ValueRange>, more: impl Iterator<Item = Value
             free.push(ValueRange { start, ..range });
         }
     }
-    ranges.extend(free);
-    ranges.sort_by_key(|range| range.start);
+    if !free.is_empty() {
+        ranges.extend(free);
+        ranges.sort_by_key(|range| range.start);
+    }
 }
 
 /// Moves ranges: `to` says where their ends went.

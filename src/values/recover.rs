@@ -14,7 +14,7 @@ use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{
     Function, InstructionData, Opcode, Type, Value, ValueDef, ValueListPool,
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 /// Operands of operands that are looked at, at most.
@@ -34,18 +34,23 @@ pub(super) fn recover(func: &Function, names: &mut SecondaryMap<Value, Names>) {
     if lost.is_empty() {
         return;
     }
-    let mut numbering = Numbering::of(func);
+    let mut numbering = Numbering::of(func, &lost);
+    let numbers: Vec<u32> = (lost.iter())
+        .map(|value| numbering.number(*value, DEPTH))
+        .collect();
+    let is_wanted: HashSet<u32> = numbers.iter().copied().collect();
     let mut standing: HashMap<u32, SmallVec<[Value; 1]>> = HashMap::new();
     for block in func.layout.blocks() {
         let results = (func.layout.block_insts(block))
             .flat_map(|inst| func.dfg.inst_results(inst).iter().copied());
         for value in func.dfg.block_params(block).iter().copied().chain(results) {
             let number = numbering.number(value, DEPTH);
-            standing.entry(number).or_default().push(value);
+            if is_wanted.contains(&number) {
+                standing.entry(number).or_default().push(value);
+            }
         }
     }
-    for value in lost {
-        let number = numbering.number(value, DEPTH);
+    for (value, number) in lost.into_iter().zip(numbers) {
         for &equal in standing.get(&number).into_iter().flatten() {
             add_names(names, value, equal);
         }
@@ -66,11 +71,15 @@ struct Numbering<'a> {
     /// By value, of those that stand for a union.
     numbers: Vec<u32>,
     operations: HashMap<(Type, InstructionData), u32>,
+    /// By opcode, whether a value that was left out is computed by it, or from one that is. No other value is equal to
+    /// one of those.
+    is_asked: [bool; 256],
     next: u32,
 }
 
 impl<'a> Numbering<'a> {
-    fn of(func: &'a Function) -> Self {
+    /// To find what `lost` values are equal to.
+    fn of(func: &'a Function, lost: &[Value]) -> Self {
         let count = func.dfg.num_values();
         let mut numbering = Numbering {
             func,
@@ -78,6 +87,7 @@ impl<'a> Numbering<'a> {
             others: HashMap::new(),
             numbers: vec![NONE; count],
             operations: HashMap::new(),
+            is_asked: [false; 256],
             next: 0,
         };
         for value in (0..count).map(Value::new) {
@@ -98,7 +108,28 @@ impl<'a> Numbering<'a> {
                 numbering.others.entry(first).or_default().push(value);
             }
         }
+        numbering.ask(lost.to_vec());
         numbering
+    }
+
+    /// Finds the opcodes that values and all that they are computed from have.
+    fn ask(&mut self, mut values: Vec<Value>) {
+        let mut was_seen = vec![false; self.towards.len()];
+        while let Some(value) = values.pop() {
+            let first = self.find(value);
+            if std::mem::replace(&mut was_seen[first.index()], true) {
+                continue;
+            }
+            let others = self.others.get(&first).into_iter().flatten();
+            for &member in std::iter::once(&first).chain(others) {
+                let dfg = &self.func.dfg;
+                let is_real = dfg.value_is_real(member);
+                if let Some(inst) = is_real.then(|| dfg.value_def(member).inst()).flatten() {
+                    self.is_asked[usize::from(dfg.insts[inst].opcode() as u8)] = true;
+                    values.extend_from_slice(dfg.inst_args(inst));
+                }
+            }
+        }
     }
 
     /// The value that stands for the union of a value.
@@ -150,7 +181,9 @@ impl<'a> Numbering<'a> {
         // Lists of operands are compared by where they stand.
         let is_listed = matches!(data, InstructionData::MultiAry { .. });
         let is_one = func.dfg.inst_results(inst) == [value];
-        if depth == 0 || !is_one || is_listed || !only_computes(data.opcode()) {
+        let opcode = data.opcode();
+        let is_asked = self.is_asked[usize::from(opcode as u8)];
+        if !is_asked || depth == 0 || !is_one || is_listed || !only_computes(opcode) {
             return None;
         }
         let mut numbers: SmallVec<[Value; 3]> = SmallVec::new();

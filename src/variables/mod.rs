@@ -20,11 +20,13 @@
 mod locations;
 pub(crate) mod moments;
 pub(crate) mod scopes;
+mod statics;
 mod types;
 
 pub use locations::{
     Address, Part, PartPlace, ScopeKind, ScopeLocations, VariableLocations, VariableRange,
 };
+pub use statics::{Static, StaticPlace};
 pub use types::{Member, TypeKind, VariableType, Variant, Variants};
 
 use cranelift_codegen::ir::{Block, Inst, StackSlot, Value};
@@ -41,6 +43,8 @@ pub struct Variables {
     variables: Vec<Variable>,
     /// By scope, the variables that are declared in it.
     declared: Vec<Vec<u32>>,
+    /// Those that are there as long as a launch.
+    statics: Vec<Static>,
     /// By the symbol of a function.
     functions: HashMap<String, Vec<Assignment>>,
 }
@@ -152,6 +156,17 @@ impl Variables {
         }
         self.variables.push(variable);
         number
+    }
+
+    /// Adds a static variable, of a type that [`Variables::add_type`] gave. One whose data the object does not have is
+    /// not shown.
+    pub fn add_static(&mut self, variable: Static) {
+        self.statics.push(variable);
+    }
+
+    /// The static variables, in the order in which they were added.
+    pub fn statics(&self) -> &[Static] {
+        &self.statics
     }
 
     /// Says what is assigned to variables in a function of this symbol.

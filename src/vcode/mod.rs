@@ -596,7 +596,7 @@ impl VCode<VReg> {
     pub(crate) fn drop_holders(&mut self, of: &HashSet<VReg>) {
         if !of.is_empty() {
             let is_one = |register: VReg| of.contains(&register);
-            (self.holders).retain(|holder| !holder.held.registers().into_iter().any(is_one));
+            (self.holders).retain(|holder| !holder.held.registers().any(is_one));
         }
     }
 

@@ -65,10 +65,9 @@ pub(in crate::regalloc) fn action(
         return Err("writes the stack pointer".to_string());
     }
     if rest[0].attachment.is_none() {
-        if let Some([a, b]) = exchanged(inst) {
-            if exchange(rest, a, b) {
-                let (a, b) = (StorageLocation::from(a), StorageLocation::from(b));
-                return Ok((Action::Move(smallvec![(a, b), (b, a)]), 3));
+        if exchanged(inst).is_some() {
+            if let Some(pairs) = exchange_of(rest) {
+                return Ok((Action::Move(pairs), 3));
             }
         } else if let Some(pairs) = copy(inst) {
             return Ok((Action::Move(pairs), 1));
@@ -106,7 +105,7 @@ fn pairs(to: &[PReg], from: &[PReg]) -> Option<Pairs> {
 }
 
 /// A change of R1.
-fn stack_pointer(inst: &PInst) -> Option<Action> {
+pub(in crate::regalloc) fn stack_pointer(inst: &PInst) -> Option<Action> {
     let r1 = abi::STACK_POINTER;
     let start = Constant {
         bank: abi::LAUNCH_BANK,
@@ -121,7 +120,7 @@ fn stack_pointer(inst: &PInst) -> Option<Action> {
 }
 
 /// A copy in a file or between files, as pairs of places.
-fn copy(inst: &PInst) -> Option<Pairs> {
+pub(in crate::regalloc) fn copy(inst: &PInst) -> Option<Pairs> {
     let one = |to: Role, from: Role| Some((inst.reg(to)?, inst.reg(from)?));
     match inst.form() {
         Form::MOV_R | Form::UMOV_U => pairs(&registers(inst, Role::D), &registers(inst, Role::B)),
@@ -168,6 +167,14 @@ fn exchanged(inst: &PInst) -> Option<[PReg; 2]> {
     (registers[0] != registers[1]).then_some(registers)
 }
 
+/// What `rest` exchanges, if it begins with the three operations that do that.
+pub(in crate::regalloc) fn exchange_of(rest: &[Entry<PReg>]) -> Option<Pairs> {
+    let [a, b] = exchanged(&rest.first()?.inst)?;
+    let is_one = exchange(rest, a, b);
+    let (a, b) = (StorageLocation::from(a), StorageLocation::from(b));
+    is_one.then(|| smallvec![(a, b), (b, a)])
+}
+
 /// Whether `rest` begins with three operations on `a` and `b` after which each has what the other had: a, b and a in
 /// turn get their exclusive or; in uniform registers a += b, b = a − b, a −= b.
 fn exchange(rest: &[Entry<PReg>], a: PReg, b: PReg) -> bool {
@@ -193,7 +200,7 @@ fn exchange(rest: &[Entry<PReg>], a: PReg, b: PReg) -> bool {
 }
 
 /// A store to the spill area or a load from it.
-fn memory(inst: &PInst, layout: &Layout) -> Result<Option<Pairs>, String> {
+pub(in crate::regalloc) fn memory(inst: &PInst, layout: &Layout) -> Result<Option<Pairs>, String> {
     let data = match inst.form() {
         Form::STL_RR => registers(inst, Role::B),
         Form::LDL_R => registers(inst, Role::D),

@@ -31,6 +31,11 @@ impl StorageLocation {
         Some(PReg::new(*class, (self.0 % FILE) as u8))
     }
 
+    /// Whether it is a register.
+    pub fn is_register(self) -> bool {
+        self.0 < MEMORY
+    }
+
     /// Places below this number exist in a function with `words` words.
     pub fn count(words: u32) -> usize {
         (MEMORY + words) as usize

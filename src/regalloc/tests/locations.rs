@@ -9,7 +9,7 @@ use super::generate;
 use super::interpret::{At, Machine, run_watched};
 use crate::abi::STACK_POINTER;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
-use crate::regalloc::locations::{Places, Words};
+use crate::regalloc::locations::{Places, WordsAt};
 use crate::regalloc::{AllocationBuffers, allocate};
 use crate::values::tracking::Name;
 use crate::values::{Held, Holder, Place, Word};
@@ -36,22 +36,30 @@ enum Mistake {
 
 impl Mistake {
     fn plant(self, places: &mut Places) {
-        let mut last: HashMap<u32, Words> = HashMap::new();
-        for (index, holder, words) in &mut places.changes {
-            let before = last.get(holder).cloned();
-            if let Some(words) = &*words {
-                last.insert(*holder, words.clone());
-            }
+        let mut last: HashMap<u32, WordsAt> = HashMap::new();
+        let mut changes = std::mem::take(&mut places.changes);
+        for (index, holder, at) in &mut changes {
+            let before = match *at {
+                WordsAt::NOWHERE => last.get(holder).copied(),
+                at => last.insert(*holder, at),
+            };
+            let before = before.unwrap_or(WordsAt::NOWHERE);
             match self {
                 Mistake::Late => *index += 1,
-                Mistake::ForgottenCopy if words.is_some() && before.is_some() => *words = before,
-                Mistake::StaleSlot if words.is_none() => {
+                Mistake::ForgottenCopy if *at != WordsAt::NOWHERE && before != WordsAt::NOWHERE => {
+                    *at = before;
+                }
+                Mistake::StaleSlot if *at == WordsAt::NOWHERE => {
                     let in_frame = |place: &Place| matches!(place, Place::Frame(_));
-                    *words = before.filter(|before| before.iter().any(in_frame));
+                    let words = places.words(*holder, before).unwrap_or_default();
+                    if words.iter().any(in_frame) {
+                        *at = before;
+                    }
                 }
                 Mistake::ForgottenCopy | Mistake::StaleSlot => {}
             }
         }
+        places.changes = changes;
     }
 }
 
@@ -118,7 +126,7 @@ fn check(seed: u64, mistake: Option<Mistake>) -> Result<u64, String> {
         At::End => blocks.last_mut().expect("a block")[1] = machine.registers().clone(),
     });
     let mut number = 0;
-    let mut at: HashMap<u32, Words> = HashMap::new();
+    let mut at: HashMap<u32, WordsAt> = HashMap::new();
     let (mut looked, mut wrong) = (0, None);
     run_watched(
         &allocated.code,
@@ -132,7 +140,9 @@ fn check(seed: u64, mistake: Option<Mistake>) -> Result<u64, String> {
             At::End => {}
             At::Before(index) => {
                 for (holder, words) in &at {
-                    let register = places.holders[*holder as usize].held.registers()[0];
+                    let words = places.words(*holder, *words).expect("it is somewhere");
+                    let mut registers = places.holders[*holder as usize].held.registers();
+                    let register = registers.next().expect("a register");
                     let values = blocks[number - 1]
                         .each_ref()
                         .map(|known| known.get(&register));
@@ -154,9 +164,9 @@ fn check(seed: u64, mistake: Option<Mistake>) -> Result<u64, String> {
                     .iter()
                     .take_while(|change| change.0 == index)
                 {
-                    match words {
-                        Some(words) => _ = at.insert(*holder, words.clone()),
-                        None => _ = at.remove(holder),
+                    match *words {
+                        WordsAt::NOWHERE => _ = at.remove(holder),
+                        words => _ = at.insert(*holder, words),
                     }
                 }
             }

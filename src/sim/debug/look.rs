@@ -6,8 +6,9 @@ use super::session::{Session, WORD};
 use super::stack::FrameId;
 use super::stop::{Space, Thread};
 use super::view::{AccessView, Value, WarpView};
-use crate::launch::{Frame, Place};
+use crate::launch::{Frame, Place, Window};
 use crate::sim::launch::shape::Shape;
+use crate::sim::memory::in_window;
 use crate::sim::warp::registers::{GENERAL, LANES};
 use crate::values::ValueLocations;
 
@@ -90,6 +91,15 @@ impl Session {
         views.unwrap_or_default()
     }
 
+    /// The static variables that a thread's kernel has, with their paths: shared memory is that of its block.
+    pub fn statics(&self, thread: Thread) -> Vec<(String, Datum)> {
+        let found = self.looking(thread, 0, |look, _| {
+            let found = data::statics(look).map(|(name, datum)| (name.to_owned(), datum));
+            found.collect()
+        });
+        found.unwrap_or_default()
+    }
+
     /// A variable, or a part of one, as a thread has it: of a function that it is in, or of one that this is inlined
     /// into.
     ///
@@ -110,6 +120,26 @@ impl Session {
     /// How many elements an array, a slice or a `DisjointMut` of a thread has; none of what has no elements.
     pub fn elements(&self, thread: Thread, datum: &Datum) -> Option<u64> {
         self.looking(thread, 0, |look, lane| datum.elements(look, lane))?
+    }
+
+    /// Whose memory a generic address of a thread is of, and the address or offset there.
+    pub fn space_of(&self, thread: Thread, address: u64) -> (Space, u64) {
+        let (window, address) = in_window(None, address);
+        let space = match window {
+            Window::Global => Space::Global,
+            Window::Shared => Space::Shared {
+                block: thread.block,
+            },
+            Window::Local => Space::Local(thread),
+        };
+        (space, address)
+    }
+
+    /// Where a datum of a thread stands in memory, and how many bytes it has; none of what is in registers.
+    pub fn memory_of(&self, thread: Thread, datum: &Datum) -> Option<(Space, u64, u64)> {
+        let bytes = self.loaded.image.types.get(datum.ty as usize)?.bytes;
+        let (space, address) = self.space_of(thread, datum.address()?);
+        Some((space, address, bytes))
     }
 
     /// The bytes of a datum of a thread; none of those that are nowhere.

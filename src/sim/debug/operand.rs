@@ -31,6 +31,8 @@ pub enum Operand {
 /// Whom and what somebody looks at.
 pub(super) struct Look<'a> {
     pub(super) image: &'a Image,
+    /// The symbol of the kernel that runs.
+    pub(super) kernel: &'a str,
     /// The launch's constant bank.
     pub(super) bank: &'a [u8],
     pub(super) warp: &'a Warp,

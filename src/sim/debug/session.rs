@@ -1,5 +1,6 @@
 //! What a debugger calls.
 
+use super::data::is_named;
 use super::history::History;
 use super::live::Live;
 use super::operand::Operand;
@@ -250,7 +251,10 @@ impl Session {
         if let Some(Operand::Variable(path)) = breakpoint.condition.as_ref().map(|c| &c.operand) {
             let scopes = self.loaded.image.functions.iter().flat_map(|f| &f.scopes);
             let mut variables = scopes.flat_map(|scope| &scope.variables);
-            if !variables.any(|variable| variable.name == path.variable()) {
+            let mut statics = self.loaded.image.statics.iter();
+            if !variables.any(|variable| variable.name == path.variable())
+                && !statics.any(|(of, _)| is_named(&of.name, path.variable()))
+            {
                 return Err(format!("there is no variable `{}`", path.variable()));
             }
         }

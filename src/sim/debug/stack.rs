@@ -91,6 +91,7 @@ impl Session {
         };
         let look = Look {
             image: &self.loaded.image,
+            kernel: self.kernel(),
             bank: &bank,
             warp,
             global: &self.global,

@@ -116,6 +116,7 @@ impl SetBreakpoint {
         };
         let look = Look {
             image: &machine.loaded.image,
+            kernel: machine.request.kernel,
             bank: &machine.run.banks.banks[usize::from(LAUNCH_BANK)],
             warp,
             global: machine.global,

@@ -1,10 +1,13 @@
 //! `clif-util debug`: scripts, and a client of the Debug Adapter Protocol that sends what VS Code and nvim-dap send.
 
-use serde_json::{Value, json};
+#[path = "common/adapter.rs"]
+mod adapter;
+
+use adapter::Client;
+use serde_json::json;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 /// The sum of 64 numbers in shared memory.
 const SUM: &str = "; kernel shared=256
@@ -197,34 +200,6 @@ fn callers_have_what_calls_keep() {
     }
 }
 
-/// The guide's page: its kernel, its commands, and what they tell.
-#[test]
-fn the_guide_shows_what_is_told() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/stepping.md");
-    let page = fs::read_to_string(page).unwrap();
-    let blocks = |language: &str| -> Vec<String> {
-        let begin = format!("```{language}\n");
-        let blocks = page.split(&begin).skip(1);
-        blocks
-            .map(|rest| rest.split("```").next().unwrap().to_owned())
-            .collect()
-    };
-    let folder = folder("debug_guide", 64);
-    fs::write(folder.join("sum.clif"), &blocks("clif")[0]).unwrap();
-    let expected = blocks("text").concat();
-    let commands = expected
-        .lines()
-        .filter_map(|line| line.strip_prefix("(thisgpu) "));
-    fs::write(
-        folder.join("script.txt"),
-        commands.collect::<Vec<_>>().join("\n"),
-    )
-    .unwrap();
-    let mut output = debug(&folder, &["--script", "script.txt"]);
-    let told = String::from_utf8(output.output().unwrap().stdout).unwrap();
-    assert_eq!(told, expected);
-}
-
 #[test]
 fn a_wrong_command_ends_a_script_with_its_line() {
     let (told, ended_well) = script("debug_wrong", 64, "step\nfrobnicate\n");
@@ -239,118 +214,14 @@ fn a_wrong_command_ends_a_script_with_its_line() {
     );
 }
 
-/// A client of the protocol.
-struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    sent: i64,
-    /// Events that came while an answer was waited for.
-    events: Vec<Value>,
-}
-
-impl Client {
-    fn new(name: &str) -> Client {
-        let mut command = debug(&folder(name, 64), &["--arg", "i32:32"]);
-        let child = command
-            .arg("--dap")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut child = child.unwrap();
-        Client {
-            input: child.stdin.take(),
-            output: BufReader::new(child.stdout.take().unwrap()),
-            child,
-            sent: 0,
-            events: Vec::new(),
-        }
-    }
-
-    fn write(&mut self, text: &str) {
-        let input = self.input.as_mut().unwrap();
-        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
-        input.flush().unwrap();
-    }
-
-    fn read(&mut self) -> Value {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            assert_ne!(
-                self.output.read_line(&mut line).unwrap(),
-                0,
-                "the adapter has ended"
-            );
-            match line.trim().strip_prefix("Content-Length: ") {
-                Some(text) => length = text.parse().unwrap(),
-                None if line.trim().is_empty() => break,
-                None => {}
-            }
-        }
-        let mut bytes = vec![0; length];
-        self.output.read_exact(&mut bytes).unwrap();
-        serde_json::from_slice(&bytes).unwrap()
-    }
-
-    /// Sends a request, and waits for its answer.
-    fn ask(&mut self, command: &str, arguments: Value) -> Value {
-        self.sent += 1;
-        let request = json!({"seq": self.sent, "type": "request", "command": command, "arguments": arguments});
-        self.write(&request.to_string());
-        loop {
-            let message = self.read();
-            if message["type"] == "event" {
-                self.events.push(message);
-            } else {
-                assert_eq!(message["request_seq"], self.sent, "{message}");
-                return message;
-            }
-        }
-    }
-
-    /// The body of an answer that has to be good.
-    fn body(&mut self, command: &str, arguments: Value) -> Value {
-        let answer = self.ask(command, arguments);
-        assert_eq!(answer["success"], true, "{answer}");
-        answer["body"].clone()
-    }
-
-    /// Waits for an event.
-    fn event(&mut self, name: &str) -> Value {
-        loop {
-            if let Some(index) = self.events.iter().position(|event| event["event"] == name) {
-                return self.events.remove(index)["body"].clone();
-            }
-            let message = self.read();
-            assert_eq!(message["type"], "event", "{message}");
-            self.events.push(message);
-        }
-    }
-
-    /// Starts as VS Code does.
-    fn start(name: &str) -> Client {
-        let mut client = Client::new(name);
-        let capabilities = client.body(
-            "initialize",
-            json!({"adapterID": "thisgpu", "linesStartAt1": true}),
-        );
-        assert_eq!(capabilities["supportsStepBack"], true);
-        client.event("initialized");
-        client.body("launch", json!({"stopOnEntry": true}));
-        client
-    }
-
-    fn end(mut self) {
-        self.body("disconnect", json!({}));
-        self.input = None;
-        assert!(self.child.wait().unwrap().success());
-    }
+/// A client of the debugger of the sum.
+fn started(name: &str) -> Client {
+    Client::start(debug(&folder(name, 64), &["--arg", "i32:32"]))
 }
 
 #[test]
 fn a_client_sets_breakpoints_looks_and_goes_back() {
-    let mut client = Client::start("dap_whole");
+    let mut client = started("dap_whole");
     let source = json!({"path": "/somewhere/sum.clif"});
     let asked = json!({"source": source, "breakpoints": [{"line": ADDITION, "condition": "R0 == 3"}, {"line": 9999}]});
     let set = client.body("setBreakpoints", asked);
@@ -472,7 +343,7 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
 
 #[test]
 fn requests_that_are_malformed_are_answered_with_an_error() {
-    let mut client = Client::start("dap_malformed");
+    let mut client = started("dap_malformed");
     for text in [
         "{",
         "[]",
@@ -529,7 +400,7 @@ fn requests_that_are_malformed_are_answered_with_an_error() {
 
 #[test]
 fn the_end_of_the_input_ends_the_adapter() {
-    let mut client = Client::start("dap_end");
+    let mut client = started("dap_end");
     client.input = None;
     assert!(client.child.wait().unwrap().success());
 }

@@ -30,6 +30,8 @@ pub enum Command {
     Values,
     /// Of a function that is inlined into so many others, or the one that is looked at.
     Locals(Option<u32>),
+    /// Those of the kernel.
+    Statics,
     /// Looks at a function that is inlined into so many others.
     Frame(u32),
     Up,
@@ -62,7 +64,7 @@ impl Command {
 }
 
 /// The names of commands, how they are written, and what they do.
-pub const HELP: [(&str, &str, &str); 31] = [
+pub const HELP: [(&str, &str, &str); 32] = [
     (
         "break",
         "PLACE [block N] [thread N] [if x == 7]",
@@ -125,6 +127,11 @@ pub const HELP: [(&str, &str, &str); 31] = [
         "locals",
         "[N]",
         "the variables of the function, or of the Nth one that it is inlined into",
+    ),
+    (
+        "statics",
+        "",
+        "static variables of the kernel, shared memory among them",
     ),
     ("values", "", "the values of the CLIF that are available"),
     ("where", "", "the thread's place and calls"),
@@ -244,6 +251,7 @@ pub fn parse(
         "up" => only(Command::Up)?,
         "down" => only(Command::Down)?,
         "values" => only(Command::Values)?,
+        "statics" => only(Command::Statics)?,
         "locals" => match words[..] {
             [] => Command::Locals(None),
             [frame] => Command::Locals(Some(small(number(frame)?)?)),

@@ -8,6 +8,7 @@ pub use stops::named;
 use crate::command::Command;
 use crate::sources::Sources;
 use crate::text::{dump, help, hexadecimal, name, shown};
+use cranelift_thisgpu::Fault;
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::locations::Location;
 use cranelift_thisgpu::sim::debug::{FrameId, Operand, Place, Session, Stop, Thread};
@@ -23,12 +24,35 @@ pub struct Debugger {
     sources: Sources,
     /// It has the memory that the session works on.
     _device: Device,
-    /// What kernels have printed so far.
-    output: Option<Output>,
+    /// What the kernels' library knows.
+    library: Option<Box<dyn Library>>,
+    /// The last fault or finding, until the launch goes on.
+    pub(crate) exception: Option<Exception>,
 }
 
-/// Tells what kernels have printed so far.
-pub type Output = Box<dyn Fn() -> Result<String, String>>;
+/// What the library that kernels were compiled with writes to memory for the host.
+pub trait Library {
+    /// What kernels have printed so far.
+    ///
+    /// # Errors
+    /// Memory that cannot be read, in words.
+    fn output(&self) -> Result<String, String>;
+
+    /// What a launch would say of a fault, if that is a panic.
+    ///
+    /// # Errors
+    /// Memory that cannot be read, in words.
+    fn panic(&self, fault: &Fault) -> Result<Option<String>, String>;
+}
+
+/// Why a launch stands that does not go on as it should.
+#[derive(Clone, Debug, Default)]
+pub struct Exception {
+    /// What kind that is: `fault`, `panic` or `finding`.
+    pub kind: &'static str,
+    /// What there is to say.
+    pub text: String,
+}
 
 impl Debugger {
     /// A session at its beginning, whose memory is that of a device.
@@ -43,22 +67,20 @@ impl Debugger {
             frame: 0,
             sources,
             _device: device,
-            output: None,
+            library: None,
+            exception: None,
         }
     }
 
-    /// With what tells of the kernels' output.
-    pub fn with_output(mut self, output: Output) -> Debugger {
-        self.output = Some(output);
+    /// With what the kernels' library knows.
+    pub fn with_library(mut self, library: Box<dyn Library>) -> Debugger {
+        self.library = Some(library);
         self
     }
 
     /// What kernels have printed so far.
     fn printed(&self) -> Result<String, String> {
-        match &self.output {
-            Some(output) => output(),
-            None => Ok(String::new()),
-        }
+        (self.library.as_ref()).map_or_else(|| Ok(String::new()), |library| library.output())
     }
 
     /// Does what a command says; what there is to tell, or what is wrong.
@@ -116,6 +138,7 @@ impl Debugger {
             Command::Registers => self.registers()?,
             Command::Values => self.values(),
             Command::Locals(frame) => self.locals(frame.unwrap_or(self.frame))?,
+            Command::Statics => self.statics(),
             Command::Frame(frame) => self.look_at(frame)?,
             Command::Up => self.look_at(self.frame.saturating_add(1))?,
             Command::Down => match self.frame.checked_sub(1) {

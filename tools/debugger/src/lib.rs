@@ -14,7 +14,7 @@ mod prompt;
 mod sources;
 mod text;
 
-pub use debugger::{Debugger, Output};
+pub use debugger::{Debugger, Library};
 pub use sources::Sources;
 
 use anyhow::{Context, Result};

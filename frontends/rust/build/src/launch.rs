@@ -7,7 +7,7 @@ use crate::error::{Error, Message};
 use crate::{output, runtime};
 use cranelift_thisgpu::driver::{self, Pod};
 use cranelift_thisgpu::sim::debug::Session;
-use cranelift_thisgpu::{Buffer, Device, DeviceError, Grid, Report, Stream};
+use cranelift_thisgpu::{Buffer, Device, DeviceError, Fault, Grid, Report, Stream};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use thisgpu_llvm::panics::Reason;
@@ -131,11 +131,35 @@ impl Module {
         runtime::message(&self.module)
     }
 
+    /// What a launch would have said of a fault at which a debugger stands: an [`Error::Panic`], with the message that
+    /// no launch has shown; none of a fault that is no panic.
+    ///
+    /// # Errors
+    /// Memory that cannot be read.
+    pub fn panic_at(&self, fault: &Fault) -> Result<Option<Error>, Error> {
+        let fault = DeviceError::Fault {
+            fault: Box::new(fault.clone()),
+            report: Box::default(),
+        };
+        let error = Error::from(fault);
+        let is_panic = matches!(error, Error::Panic { .. });
+        let said = if is_panic {
+            self.panic_message()?
+        } else {
+            None
+        };
+        Ok(is_panic.then(|| self.with_message(error, said)))
+    }
+
     /// What the device says, with what a panic has said, and how full the heap was where it had no room.
     fn explained(&self, error: DeviceError) -> Error {
-        let mut error = Error::from(error);
         // Memory that cannot be read has been said to be a fault before.
         let said = runtime::take_message(&self.module).ok().flatten();
+        self.with_message(error.into(), said)
+    }
+
+    /// An error with what a panic has said.
+    fn with_message(&self, mut error: Error, said: Option<Message>) -> Error {
         if let Error::Panic {
             what,
             message,

@@ -7,8 +7,8 @@ use crate::launch::Target;
 use crate::options::{Compilation, Purpose};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser};
-use thisgpu_build::{Compiled, Device, Grid, KernelDescription, Module, SimConfig};
-use thisgpu_debugger::{Debugger, Sources};
+use thisgpu_build::{Compiled, Device, Fault, Grid, KernelDescription, Module, SimConfig};
+use thisgpu_debugger::{Debugger, Library, Sources};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -79,7 +79,7 @@ impl Options {
             }
         };
         let sources = Sources::in_folder(compiled.source_folder().into());
-        Ok(Debugger::new(session, device, sources).with_output(printed(module)))
+        Ok(Debugger::new(session, device, sources).with_library(Box::new(Written(module))))
     }
 
     /// The test of the name.
@@ -114,8 +114,18 @@ fn names(tests: &[&KernelDescription]) -> String {
     }
 }
 
-fn printed(module: Module) -> thisgpu_debugger::Output {
-    Box::new(move || module.output().map_err(|error| error.to_string()))
+/// What kernels have written to the memory of a module for the host.
+struct Written(Module);
+
+impl Library for Written {
+    fn output(&self) -> Result<String, String> {
+        self.0.output().map_err(|error| error.to_string())
+    }
+
+    fn panic(&self, fault: &Fault) -> Result<Option<String>, String> {
+        let panic = self.0.panic_at(fault).map_err(|error| error.to_string())?;
+        Ok(panic.map(|panic| panic.to_string()))
+    }
 }
 
 /// What a launch request asks for.

@@ -431,3 +431,114 @@ fn an_editor_launches_what_its_configuration_says() {
         "{message}"
     );
 }
+
+/// Shared memory, a static that the host fills, and a panic.
+const FAILS: &str = "#![no_std]
+
+use thisgpu_gpu::*;
+
+#[device_static]
+static SCALE: u32 = 3;
+
+#[kernel]
+pub fn fails(x: &[u32]) {
+    let tile = shared!([u32; 4]);
+    let t = thread::index_x() as usize;
+    tile.set(t, x[t] * SCALE.read());
+    thread::barrier();
+    if t == 2 {
+        panic!(\"{} is too much\", tile.get(2));
+    }
+}
+";
+
+#[test]
+fn statics_and_the_message_of_a_panic_are_shown() {
+    use serde_json::json;
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = thisgpu(folder.path(), &["new", "--lib", "failing"]);
+    assert!(new.status.success());
+    let root = folder.path().join("failing");
+    std::fs::write(root.join("src/lib.rs"), FAILS).expect("written");
+    let mut client = Client::new(&root);
+    client.ask("initialize", json!({}));
+    let words = ["--offline", "fails", "4:ramp", "--block", "4"];
+    let launch = json!({"args": words, "cwd": root, "stopOnEntry": false});
+    let launched = client.ask("launch", launch);
+    assert_eq!(launched["success"], true, "{launched}");
+    let none = client.ask("exceptionInfo", json!({"threadId": 1}));
+    assert_eq!(none["success"], false, "{none}");
+    client.ask("configurationDone", json!({}));
+    let stopped = client.event("stopped")["body"].clone();
+    assert_eq!(stopped["reason"], "exception", "{stopped}");
+    let line = line_of(FAILS, "panic!");
+    let expected = format!("kernel `fails` panicked at line {line}, column 9 of src/lib.rs");
+    let text = stopped["text"].as_str().expect("a text");
+    assert!(text.starts_with(&format!("panic: {expected}")), "{stopped}");
+    let panic = client.ask("exceptionInfo", json!({"threadId": stopped["threadId"]}));
+    let panic = &panic["body"];
+    assert_eq!(panic["exceptionId"], "panic", "{panic}");
+    let message = panic["details"]["message"].as_str().expect("a message");
+    for part in [
+        expected.as_str(),
+        ": 6 is too much; block (0,0,0), thread (2,0,0)",
+    ] {
+        assert!(message.contains(part), "{part:?} in {message}");
+    }
+    let stack = client.ask("stackTrace", json!({"threadId": stopped["threadId"]}));
+    let frames = stack["body"]["stackFrames"]
+        .as_array()
+        .expect("frames")
+        .clone();
+    let kernel = frames.iter().find(|frame| frame["name"] == "fails");
+    let frame = kernel.unwrap_or_else(|| panic!("{stack}"))["id"].clone();
+    let scopes = client.ask("scopes", json!({"frameId": frame}));
+    let scopes = scopes["body"]["scopes"].as_array().expect("scopes").clone();
+    let scope = scopes
+        .iter()
+        .find(|scope| scope["name"] == "Statics")
+        .expect("statics");
+    let reference = scope["variablesReference"].clone();
+    let shown = client.ask("variables", json!({"variablesReference": reference}));
+    let shown = shown["body"]["variables"]
+        .as_array()
+        .expect("variables")
+        .clone();
+    let own = shown
+        .iter()
+        .map(|of| [&of["name"], &of["value"], &of["indexedVariables"]]);
+    let tile = format!("failing::fails::shared_at_{}", line_of(FAILS, "shared!"));
+    let expected = [
+        [json!("failing::SCALE"), json!("3"), json!(null)],
+        [json!(tile), json!("[0, 3, 6, 9]"), json!(4)],
+    ];
+    let own: Vec<_> = own.map(|of| of.map(Clone::clone)).collect();
+    assert_eq!(own, expected, "{shown:?}");
+    for (expression, expected) in [
+        ("tile[3]", "9"),
+        ("SCALE", "3"),
+        ("failing::SCALE", "3"),
+        (
+            "statics",
+            &format!(
+                "failing::SCALE: DeviceStatic<u32> = 3\n{tile}: Shared<[u32; 4]> = [0, 3, 6, 9]"
+            ),
+        ),
+    ] {
+        let asked = json!({"expression": expression, "frameId": frame});
+        let value = client.ask("evaluate", asked);
+        let result = value["body"]["result"].as_str().unwrap_or_default();
+        assert!(result.starts_with(expected), "{expression}: {value}");
+    }
+    // An element in shared memory can be watched.
+    let asked = json!({"variablesReference": reference, "name": tile});
+    let watched = client.ask("dataBreakpointInfo", asked);
+    assert_eq!(watched["body"]["dataId"], "shared:0 0x0 16", "{watched}");
+    assert_eq!(client.ask("disconnect", json!({}))["success"], true);
+}
+
+/// The line of a source that has a text.
+fn line_of(source: &str, text: &str) -> usize {
+    let line = source.lines().position(|line| line.contains(text));
+    line.expect("there") + 1
+}

@@ -30,6 +30,8 @@ pub struct Shared {
     pub bytes: Vec<u64>,
     /// Offset of what the launch adds, for those that ask for it.
     pub dynamic: u64,
+    /// By kernel, in their order, the variables that it has.
+    pub variables: Vec<Vec<Symbol>>,
 }
 
 /// What a kernel reaches.
@@ -79,6 +81,7 @@ pub fn lay_out(program: &Program, kernels: &[Symbol]) -> Result<Shared, Vec<Erro
     for (end, _) in (shared.bytes.iter_mut().zip(&reached)).filter(|(_, of)| of.dynamic) {
         *end = shared.dynamic;
     }
+    shared.variables = reached.into_iter().map(|of| of.variables).collect();
     if errors.is_empty() {
         Ok(shared)
     } else {

@@ -11,11 +11,12 @@ mod text;
 
 pub use number::Number;
 pub use path::Path;
+pub(super) use path::is_named;
 
 use super::operand::Look;
 use crate::variables::{
-    Address, Member, Part, PartPlace, ScopeKind, ScopeLocations, TypeKind, VariableLocations,
-    VariableType, Variant, Variants,
+    Address, Member, Part, PartPlace, ScopeKind, ScopeLocations, StaticPlace, TypeKind,
+    VariableLocations, VariableType, Variant, Variants,
 };
 
 /// Most bytes of a variable that are looked at (*assumed*: nobody reads more of it at once).
@@ -80,6 +81,20 @@ pub(super) fn seen<'a>(
             .iter()
             .rev()
             .map(move |variable| (own, variable))
+    })
+}
+
+/// The static variables that the kernel has, with their paths.
+pub(super) fn statics<'a>(look: &Look<'a>) -> impl Iterator<Item = (&'a str, Datum)> + use<'a> {
+    let kernel = look.kernel;
+    let statics = look.image.statics.iter();
+    statics.filter_map(move |(of, address)| {
+        let is_there = match &of.place {
+            StaticPlace::Data(_) => true,
+            StaticPlace::Shared { kernels, .. } => kernels.iter().any(|name| name == kernel),
+        };
+        let (ty, held) = (of.ty, Held::Memory(*address));
+        is_there.then_some((of.name.as_str(), Datum { ty, held }))
     })
 }
 
@@ -186,6 +201,14 @@ impl Datum {
         }
     }
 
+    /// The generic address at which it stands, if it is in memory.
+    pub(super) fn address(&self) -> Option<u64> {
+        match self.held {
+            Held::Memory(address) => Some(address),
+            Held::Bytes(_) => None,
+        }
+    }
+
     /// Whether nothing of it is known, though it has bytes.
     fn is_unknown(&self) -> bool {
         match &self.held {
@@ -207,11 +230,16 @@ impl Datum {
 
     /// The bits of what is one scalar.
     pub(super) fn scalar(&self, look: &Look<'_>, lane: usize) -> Option<u128> {
-        self.number(look, lane).and_then(|_| self.bits(look, lane))
+        let of = self.content(look);
+        of.number(look, lane).and_then(|_| of.bits(look, lane))
     }
 
     /// The number that a scalar is.
     pub(super) fn number(&self, look: &Look<'_>, lane: usize) -> Option<Number> {
+        let of = self.content(look);
+        if of != *self {
+            return of.number(look, lane);
+        }
         let ty = type_of(look, self.ty)?;
         let is_made_of_others = matches!(
             ty.kind,
@@ -321,8 +349,36 @@ impl Datum {
         Some((first, to, count))
     }
 
+    /// What a `Shared` or `DeviceStatic` holds, without the types around it; itself of everything else.
+    pub(super) fn content(&self, look: &Look<'_>) -> Datum {
+        let mut content = self.clone();
+        let wanted = type_of(look, self.ty).and_then(|ty| held_by(&ty.name));
+        let Some(wanted) = wanted else { return content };
+        for _ in 0..MOST_NESTED {
+            let Some(ty) = type_of(look, content.ty).filter(|ty| ty.name != wanted) else {
+                return content;
+            };
+            let (TypeKind::Structure(members, None) | TypeKind::Union(members)) = &ty.kind else {
+                break;
+            };
+            // Of what is around it, only one member has any bytes.
+            let size = |member: &Member| type_of(look, member.ty).map_or(0, |ty| ty.bytes);
+            let mut filled = members.iter().filter(|member| size(member) > 0);
+            let only = filled.next().filter(|_| filled.next().is_none());
+            match only.and_then(|member| content.member(look, member)) {
+                Some(inner) => content = inner,
+                None => break,
+            }
+        }
+        self.clone()
+    }
+
     /// How many elements it has, if it has elements.
     pub(super) fn elements(&self, look: &Look<'_>, lane: usize) -> Option<u64> {
+        let of = self.content(look);
+        if of != *self {
+            return of.elements(look, lane);
+        }
         match (self.slice(look, lane), &type_of(look, self.ty)?.kind) {
             (Some((_, _, count)), _) => Some(count),
             (None, TypeKind::Array(_, count)) => Some(*count),
@@ -332,6 +388,10 @@ impl Datum {
 
     /// What it is made of, by name: members, at most so many elements, what it points to.
     pub(super) fn parts(&self, look: &Look<'_>, most: usize, lane: usize) -> Vec<(String, Datum)> {
+        let of = self.content(look);
+        if of != *self {
+            return of.parts(look, most, lane);
+        }
         if let Some((first, ty, count)) = self.slice(look, lane) {
             let elements = (0..count.min(most as u64)).map_while(|index| {
                 let element = element(look, first, ty, index)?;
@@ -401,6 +461,13 @@ fn pointee_name(name: &str) -> Option<&str> {
         .iter()
         .find_map(|mark| name.strip_prefix(mark))
         .or(boxed)
+}
+
+/// The name of the type that a type of this name holds and hides: `[f32; 64]` for `thisgpu_gpu::shared::Shared<[f32;
+/// 64]>`.
+fn held_by(name: &str) -> Option<&str> {
+    let (around, held) = name.strip_suffix('>')?.split_once('<')?;
+    matches!(base_name(around), "Shared" | "DeviceStatic").then_some(held)
 }
 
 /// The name of a type without its path and arguments: `Point` of `geometry::Point<f32>`.

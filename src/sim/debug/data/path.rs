@@ -2,7 +2,7 @@
 //!
 //! As in Rust, members and elements are looked for in what a reference points to.
 
-use super::{Datum, TypeKind, datum, element, seen, spoken, type_of};
+use super::{Datum, TypeKind, datum, element, seen, spoken, statics, type_of};
 use crate::sim::debug::operand::Look;
 use std::fmt;
 
@@ -59,6 +59,10 @@ impl Path {
             let name = word(rest)?;
             (!name.starts_with(|c: char| c.is_ascii_digit())).then_some(())?;
             self.name = name.to_owned();
+            while let Some(behind) = rest.strip_prefix("::") {
+                *rest = behind;
+                self.name = format!("{}::{}", self.name, word(rest)?);
+            }
         }
         loop {
             if eat(rest, '.') {
@@ -90,10 +94,11 @@ impl Path {
     ) -> Result<Datum, String> {
         let is_meant = |of: u32, name: &str| of >= frame && name == self.name;
         let found = seen(look).find(|(of, variable)| is_meant(*of, &variable.name));
-        let none = || format!("there is no variable `{}` here", self.name);
-        let (_, variable) = found.ok_or_else(none)?;
         let missing = || format!("{self} is not available here");
-        let mut found = datum(look, variable, lane).ok_or_else(missing)?;
+        let mut found = match found {
+            Some((_, variable)) => datum(look, variable, lane).ok_or_else(missing)?,
+            None => self.of_statics(look)?,
+        };
         for step in &self.steps {
             if found.is_unknown() {
                 return Err(missing());
@@ -117,6 +122,32 @@ impl Path {
         }
         Ok(found)
     }
+}
+
+impl Path {
+    /// The static variable of its name, or whose path ends with that.
+    fn of_statics(&self, look: &Look<'_>) -> Result<Datum, String> {
+        let is_meant = |name: &str| is_named(name, &self.name);
+        let mut found: Vec<_> = statics(look).filter(|(name, _)| is_meant(name)).collect();
+        if let Some(exact) = found.iter().position(|(name, _)| *name == self.name) {
+            found.swap(0, exact);
+            found.truncate(1);
+        }
+        match &found[..] {
+            [] => Err(format!("there is no variable `{}` here", self.name)),
+            [(_, datum)] => Ok(datum.clone()),
+            several => {
+                let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
+                Err(format!("`{}` is one of {}", self.name, names.join(", ")))
+            }
+        }
+    }
+}
+
+/// Whether a path names what somebody has written: all of it, or its last names.
+pub(in crate::sim::debug) fn is_named(path: &str, written: &str) -> bool {
+    let before = path.strip_suffix(written);
+    before.is_some_and(|before| before.is_empty() || before.ends_with("::"))
 }
 
 /// How many elements there are in a datum, or in what it points to.
@@ -145,6 +176,7 @@ fn part(datum: &Datum, look: &Look<'_>, lane: usize, name: &str) -> Option<Datum
     if matches!(type_of(look, datum.ty)?.kind, TypeKind::Pointer(_)) {
         return None;
     }
+    let datum = &datum.content(look);
     // Of what is shown by its elements, the pointer and the length can be asked for.
     let parts = match &type_of(look, datum.ty)?.kind {
         TypeKind::Structure(members, None) => datum.members(look, members),
@@ -155,6 +187,7 @@ fn part(datum: &Datum, look: &Look<'_>, lane: usize, name: &str) -> Option<Datum
 }
 
 fn at(datum: &Datum, look: &Look<'_>, lane: usize, index: u64) -> Option<Datum> {
+    let datum = &datum.content(look);
     if let Some((first, ty, count)) = datum.slice(look, lane) {
         return (index < count).then(|| element(look, first, ty, index))?;
     }
@@ -198,9 +231,12 @@ mod tests {
         let steps = [Step::Pointee, Step::Member("0".into())];
         assert_eq!((path.name.as_str(), &path.steps[..]), ("r", &steps[..]));
         for wrong in [
-            "", "3", "a.", "a[", "a[x]", "a b", "(a", "a)", "**", "a..b", "a[-1]",
+            "", "3", "a.", "a[", "a[x]", "a b", "(a", "a)", "**", "a..b", "a[-1]", "a::", "a:b",
         ] {
             assert_eq!(Path::parse(wrong), None, "{wrong}");
         }
+        let path = Path::parse("a::B.0").unwrap();
+        assert_eq!(path.name, "a::B");
+        assert!(is_named("a::B", "B") && is_named("a::B", "a::B") && !is_named("a::AB", "B"));
     }
 }

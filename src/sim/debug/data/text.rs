@@ -33,6 +33,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn datum(&self, datum: &Datum, levels: u32) -> String {
+        let datum = &datum.content(self.look);
         if levels == 0 || self.left.get() == 0 {
             return "…".to_owned();
         }

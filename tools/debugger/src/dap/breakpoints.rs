@@ -1,8 +1,9 @@
 //! Breakpoints and watched memory: a client sets all of a kind at once.
 
-use super::server::{Answer, Kind, Server, data};
-use crate::operand::condition;
-use cranelift_thisgpu::sim::debug::{Breakpoint, Place, Space, Thread, Watch, Watchpoint};
+use super::server::{Answer, Handle, Kind, Scope, Server, data};
+use super::variables::LAST_PART;
+use crate::operand::{condition, number};
+use cranelift_thisgpu::sim::debug::{Breakpoint, Datum, Place, Space, Thread, Watch, Watchpoint};
 use serde_json::{Value, json};
 
 impl Server {
@@ -64,20 +65,53 @@ impl Server {
     }
 
     pub(super) fn data_information(&self, arguments: &Value) -> Answer {
-        // `global 0x1000 4`, or the address that a register pair has.
-        let name = arguments["name"].as_str().ok_or("no name")?;
-        let parsed = data(name, self.debugger.thread);
-        Ok(match parsed {
-            Ok((space, address, bytes)) => json!({
+        Ok(match self.data_asked(arguments) {
+            Ok((description, (space, address, bytes))) => json!({
                 // Whose memory it is stays, whoever is looked at later.
                 "dataId": format!("{} {address:#x} {bytes}", space_name(space)),
-                "description": name, "accessTypes": ["read", "write", "readWrite"],
+                "description": description, "accessTypes": ["read", "write", "readWrite"],
             }),
-            Err(_) => json!({
-                "dataId": null,
-                "description": "memory is watched: write SPACE ADDRESS BYTES, such as shared 0x80 4",
-            }),
+            Err(message) => json!({"dataId": null, "description": message}),
         })
+    }
+
+    /// What of memory a client asks to watch, and how it is called: a variable that it has been shown, a generic
+    /// address, or as the commands have it.
+    fn data_asked(&self, arguments: &Value) -> Result<(String, (Space, u64, u64)), String> {
+        let name = arguments["name"].as_str().ok_or("no name")?;
+        let session = &self.debugger.session;
+        if arguments["asAddress"] == true {
+            let bytes = arguments["bytes"].as_u64().unwrap_or(4);
+            let (space, address) = session.space_of(self.debugger.thread, number(name)?);
+            return Ok((name.to_owned(), (space, address, bytes)));
+        }
+        if !arguments["variablesReference"].is_null() {
+            let (thread, datum) = self.shown_datum(&arguments["variablesReference"], name)?;
+            let place = session.memory_of(thread, &datum);
+            let place = place.ok_or_else(|| format!("{name} is not in memory"))?;
+            return Ok((name.to_owned(), place));
+        }
+        let place = data(name, self.debugger.thread).map_err(|_| {
+            "memory is watched: write SPACE ADDRESS BYTES, such as shared 0x80 4".to_owned()
+        })?;
+        Ok((name.to_owned(), place))
+    }
+
+    /// A variable or part that a client was shown under a name.
+    fn shown_datum(&self, reference: &Value, name: &str) -> Result<(Thread, Datum), String> {
+        let session = &self.debugger.session;
+        let (thread, shown) = match self.handle_of(reference)? {
+            Handle::Datum(thread, _, datum) => (thread, session.parts(thread, &datum, LAST_PART)),
+            Handle::Scope(thread, frame, Scope::Locals) => {
+                let views = self.debugger.variables(thread, frame).into_iter();
+                (thread, views.map(|view| (view.name, view.datum)).collect())
+            }
+            Handle::Scope(thread, _, Scope::Statics) => (thread, session.statics(thread)),
+            _ => return Err(format!("{name} is not in memory")),
+        };
+        let found = shown.into_iter().find(|(of, _)| of == name);
+        let (_, datum) = found.ok_or_else(|| format!("there is no {name}"))?;
+        Ok((thread, datum))
     }
 
     pub(super) fn set_data_breakpoints(&mut self, arguments: &Value) -> Answer {

@@ -2,7 +2,7 @@
 
 use super::transport::{Incoming, Request};
 use crate::command::code_place;
-use crate::debugger::{Debugger, named};
+use crate::debugger::{Debugger, Exception, named};
 use crate::operand::number;
 use cranelift_thisgpu::sim::debug::{Datum, FrameId, Pause, Place, Space, Stop, Thread};
 use serde_json::{Value, json};
@@ -54,6 +54,8 @@ pub(super) enum Handle {
 pub(super) enum Scope {
     /// Variables of a frame.
     Locals,
+    /// Static variables.
+    Statics,
     Values,
     Registers,
     Predicates,
@@ -349,11 +351,23 @@ impl Server {
             "dataBreakpointInfo" => self.data_information(arguments),
             "setDataBreakpoints" => self.set_data_breakpoints(arguments),
             "setExceptionBreakpoints" => Ok(json!({"breakpoints": []})),
+            "exceptionInfo" => self.exception(),
             "readMemory" => self.read_memory(arguments),
             "disassemble" => self.disassemble(arguments),
             "source" => Err("unsupported: sources are files".to_owned()),
             other => Err(format!("unsupported: {other}")),
         }
+    }
+
+    /// What is wrong where the launch stands.
+    fn exception(&self) -> Answer {
+        let exception = self.debugger.exception.as_ref();
+        let exception = exception.ok_or("the launch does not stand at a fault or a finding")?;
+        let Exception { kind, text } = exception;
+        Ok(json!({
+            "exceptionId": kind, "description": text, "breakMode": "always",
+            "details": {"message": text, "typeName": kind},
+        }))
     }
 
     fn threads(&mut self) -> Value {
@@ -462,6 +476,8 @@ pub(super) fn capabilities() -> Value {
         "supportsConditionalBreakpoints": true,
         "supportsInstructionBreakpoints": true,
         "supportsDataBreakpoints": true,
+        "supportsDataBreakpointBytes": true,
+        "supportsExceptionInfoRequest": true,
         "supportsStepBack": true,
         "supportsSteppingGranularity": true,
         "supportsSetVariable": true,

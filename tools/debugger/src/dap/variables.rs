@@ -21,7 +21,7 @@ const SCOPES: [(Scope, &str); 5] = [
 /// (*assumed*: it shows no more).
 const MOST_PARTS: usize = 1000;
 /// The last element that a client can ask for (*assumed*: nobody looks at more).
-const LAST_PART: usize = 1 << 16;
+pub(super) const LAST_PART: usize = 1 << 16;
 
 impl Server {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Answer {
@@ -30,8 +30,9 @@ impl Server {
             return Err("the reference is none of a frame".to_owned());
         };
         let locals = has_locals.then_some((Scope::Locals, "Locals"));
-        let scopes: Vec<Value> = locals
-            .into_iter()
+        let has_statics = !self.debugger.session.statics(thread).is_empty();
+        let statics = has_statics.then_some((Scope::Statics, "Statics"));
+        let scopes: Vec<Value> = (locals.into_iter().chain(statics))
             .chain(SCOPES)
             .map(|(scope, name)| {
                 let own = self.handle(Handle::Scope(thread, frame, scope));
@@ -76,6 +77,18 @@ impl Server {
         let variables = views.map(|view| {
             let mut said = self.datum(thread, view.name.clone(), view.datum);
             said["name"] = view.name.into();
+            said
+        });
+        let variables: Vec<Value> = variables.collect();
+        json!({"variables": variables})
+    }
+
+    /// The static variables of a thread's kernel.
+    fn statics(&mut self, thread: Thread) -> Value {
+        let statics = self.debugger.session.statics(thread).into_iter();
+        let variables = statics.map(|(name, datum)| {
+            let mut said = self.datum(thread, name.clone(), datum);
+            said["name"] = name.into();
             said
         });
         let variables: Vec<Value> = variables.collect();
@@ -141,6 +154,7 @@ impl Server {
                 Handle::Scope(thread, frame, Scope::Locals) => {
                     return Ok(self.locals(thread, frame));
                 }
+                Handle::Scope(thread, _, Scope::Statics) => return Ok(self.statics(thread)),
                 Handle::Scope(thread, _, Scope::AllLanes) => {
                     let variable = |number: u8| {
                         let own = self.handle(Handle::Lanes(thread, number));
@@ -210,7 +224,7 @@ impl Server {
                 }
                 (of_lane(thread, lane as u32), register)
             }
-            Handle::Datum(..) | Handle::Scope(_, _, Scope::Locals) => {
+            Handle::Datum(..) | Handle::Scope(_, _, Scope::Locals | Scope::Statics) => {
                 return Err("unsupported: only registers can be changed".to_owned());
             }
             Handle::Frame(thread, ..) | Handle::Scope(thread, ..) => match operand(wanted)? {

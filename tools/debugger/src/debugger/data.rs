@@ -79,6 +79,17 @@ impl Debugger {
         })
     }
 
+    /// The static variables that the kernel has.
+    pub(super) fn statics(&self) -> String {
+        let statics = self.session.statics(self.thread).into_iter();
+        let lines = statics.map(|(name, datum)| self.described(&name, &datum));
+        let lines: Vec<String> = lines.collect();
+        match lines.is_empty() {
+            true => "there are none, or the thread does not run".to_owned(),
+            false => lines.join("\n"),
+        }
+    }
+
     /// Why a value of the source cannot be shown.
     pub(super) fn not_available(&self, call: u32, value: SourceValue) -> String {
         let values = self.session.source_values(self.thread, call);

@@ -1,6 +1,6 @@
 //! What is told of stops, points and the places of threads.
 
-use super::Debugger;
+use super::{Debugger, Exception};
 use crate::operand::COMPARISONS;
 use crate::text::{hexadecimal, mask, name, said};
 use cranelift_thisgpu::sim::debug::{
@@ -40,6 +40,7 @@ impl Debugger {
         {
             self.thread = next;
         }
+        self.exception = self.exception_of(stop);
         if let Stop::Breakpoint { id, .. } = stop {
             self.frame = self.frame_of(*id).unwrap_or(0);
         }
@@ -58,9 +59,10 @@ impl Debugger {
                 told.collect::<Vec<_>>().join("\n")
             }
             Stop::Paused => "paused".to_owned(),
-            Stop::Fault(fault) => {
+            Stop::Fault(_) => {
+                let Exception { kind, text } = self.exception.clone().unwrap_or_default();
                 let accesses = self.accesses();
-                return format!("fault: {fault}\n{}{accesses}", self.excerpt())
+                return format!("{kind}: {text}\n{}{accesses}", self.excerpt())
                     .trim_end()
                     .to_owned();
             }
@@ -75,6 +77,26 @@ impl Debugger {
             true => here,
             false => format!("{told}\n{here}"),
         }
+    }
+
+    /// What is wrong at a stop, if something is: a panic as a launch tells of it.
+    fn exception_of(&self, stop: &Stop) -> Option<Exception> {
+        let (kind, text) = match stop {
+            Stop::Fault(fault) => {
+                let panic = self.library.as_ref().map(|library| library.panic(fault));
+                match panic.transpose() {
+                    Ok(Some(Some(text))) => ("panic", text),
+                    Ok(_) => ("fault", fault.to_string()),
+                    Err(error) => ("fault", format!("{fault} (no message: {error})")),
+                }
+            }
+            Stop::Finding(found) => {
+                let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+                ("finding", told.join("\n"))
+            }
+            _ => return None,
+        };
+        Some(Exception { kind, text })
     }
 
     /// An access that a watchpoint has seen.

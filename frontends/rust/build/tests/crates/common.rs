@@ -1,8 +1,36 @@
 //! What the tests of whole crates share.
 
+use cranelift_thisgpu::unstable::driver::simulate_with;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 use thisgpu_build::{Compiled, Device, Grid, Kernels, Launch, Module, Report, SimConfig};
+use thisgpu_filetests::stepping::{Stepping, Tally};
+
+/// What was stepped.
+pub static TALLY: LazyLock<Arc<Tally>> = LazyLock::new(Arc::default);
+/// Points of each launch from which a session goes back.
+static POINTS: OnceLock<u32> = OnceLock::new();
+
+/// From now on every launch is made in the debugger as well, which goes back from so many points of it, and must come
+/// to the same.
+pub fn step(points: u32) {
+    let _ = POINTS.set(points);
+    simulate_with(|config| {
+        let points = POINTS.get().copied().unwrap_or(0);
+        Device::new(Stepping::new(config, points, 1, TALLY.clone()))
+    });
+}
+
+/// The same, if `THISGPU_STEPPED` says how many points.
+fn step_if_asked() {
+    if let Ok(points) = std::env::var("THISGPU_STEPPED") {
+        step(
+            points
+                .parse()
+                .expect("THISGPU_STEPPED is a number of points"),
+        );
+    }
+}
 
 /// The folder of the examples.
 pub fn examples() -> PathBuf {
@@ -11,6 +39,7 @@ pub fn examples() -> PathBuf {
 
 /// A crate of the examples, as it is compiled unless said otherwise. All tests build in one folder.
 pub fn example(name: &str) -> Kernels {
+    step_if_asked();
     Kernels::new()
         .crate_dir(examples().join(name))
         .target_dir(target())

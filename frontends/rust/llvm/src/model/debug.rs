@@ -77,7 +77,11 @@ pub enum Metadata {
         ty: Option<u32>,
         /// Whether it is a parameter.
         is_parameter: bool,
+        /// Where it is declared; 0 is unknown.
+        line: u32,
     },
+    /// What a global variable is: the node of the variable of the source.
+    Global(u32),
     /// A type.
     Type(DebugType),
     /// A list of nodes: members, bounds.

@@ -479,6 +479,8 @@ pub struct Variable {
     pub value: Option<Constant>,
     /// Alignment in bytes, if the text says one.
     pub align: Option<u64>,
+    /// What debug information says of it: the number of a metadata node.
+    pub debug: Option<u32>,
 }
 
 /// Another name of something.

@@ -134,13 +134,15 @@ pub fn node(text: &str) -> Option<Metadata> {
                 subprogram: kind == "DISubprogram",
             }
         }
-        "DILocalVariable" => {
+        "DIGlobalVariableExpression" => Metadata::Global(read().node("var")?),
+        "DILocalVariable" | "DIGlobalVariable" => {
             let fields = read();
             Metadata::Variable {
                 name: fields.text("name")?,
                 scope: fields.node("scope")?,
                 ty: fields.node("type"),
                 is_parameter: fields.number("arg").is_some(),
+                line: fields.small("line"),
             }
         }
         "DIBasicType" | "DIDerivedType" | "DICompositeType" => Metadata::Type(ty(&read())),
@@ -230,11 +232,15 @@ mod tests {
             scope,
             ty,
             is_parameter,
+            line,
         }) = variable
         else {
             panic!("no variable");
         };
         assert_eq!((&*name, scope, ty, is_parameter), ("x", 4, Some(5), true));
+        assert_eq!(line, 7);
+        let global = node("!DIGlobalVariableExpression(var: !3, expr: !DIExpression())");
+        assert_eq!(global, Some(Metadata::Global(3)));
         let member = "!DIDerivedType(tag: DW_TAG_member, name: \"Err\", scope: !7, baseType: !8, size: 8, \
                       offset: 32, extraData: i8 -1)";
         let Some(Metadata::Type(member)) = node(member) else {

@@ -283,10 +283,14 @@ impl Reader {
             true => None,
             false => Some(values::constant(&mut lexer, &self.named, &ty)?),
         };
-        let mut align = None;
+        let (mut align, mut debug) = (None, None);
         while let Some(token) = lexer.next_token() {
             if token == Token::Word("align") {
                 align = Some(values::alignment(&mut lexer)?);
+            } else if token == Token::Kind("dbg")
+                && let Some(Token::Node(node)) = lexer.peek()
+            {
+                debug = Some(*node);
             }
         }
         self.module.variables.push(Variable {
@@ -297,6 +301,7 @@ impl Reader {
             ty,
             value,
             align,
+            debug,
         });
         Ok(())
     }

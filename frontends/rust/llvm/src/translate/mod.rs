@@ -32,6 +32,7 @@ use cranelift_codegen::{CodegenError, Context};
 use cranelift_module::{DataDescription, DataId, FuncId, Linkage, Module as _, ModuleError};
 use cranelift_thisgpu::compile::{Code, KernelOptions};
 use cranelift_thisgpu::locations::Locations;
+use cranelift_thisgpu::variables::StaticPlace;
 use cranelift_thisgpu::{Errors, GpuModule, Options, target};
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -115,6 +116,8 @@ struct Translator<'p> {
     queue: Vec<Symbol>,
     data_queue: Vec<Symbol>,
     kernels: HashMap<FuncId, KernelOptions>,
+    /// The kernels in the order in which they were given.
+    entries: Vec<FuncId>,
     locations: locations::Numbers,
     /// Variables of the source, if somebody wants to know.
     variables: Option<variables::Table>,
@@ -141,6 +144,7 @@ impl<'p> Translator<'p> {
             queue: Vec::new(),
             data_queue: Vec::new(),
             kernels: HashMap::new(),
+            entries: Vec::new(),
             locations: locations::Numbers::default(),
             variables: options.value_locations.then(variables::Table::default),
             bodies: Vec::new(),
@@ -189,6 +193,7 @@ impl<'p> Translator<'p> {
         let options = kernel.options.with_shared(shared_bytes);
         self.module.declare_kernel(id, options);
         self.kernels.insert(id, options);
+        self.entries.push(id);
         Ok(())
     }
 
@@ -470,12 +475,46 @@ impl<'p> Translator<'p> {
         named
     }
 
+    /// The variables that have a place in global or shared memory.
+    fn placed(&self) -> Vec<variables::Placed> {
+        let declarations = self.module.declarations();
+        let data = self.data.iter().map(|(symbol, id)| {
+            let name = declarations.get_data_decl(*id).linkage_name(*id);
+            let place = StaticPlace::Data(name.into_owned());
+            let symbol = *symbol;
+            variables::Placed { symbol, place }
+        });
+        let shared = self.shared.offsets.iter().map(|(symbol, offset)| {
+            let kernels = self.entries.iter().zip(&self.shared.variables);
+            let has_it = kernels.filter(|(_, variables)| variables.contains(symbol));
+            let kernels = has_it.map(|(id, _)| {
+                let declaration = declarations.get_function_decl(*id);
+                declaration.linkage_name(*id).into_owned()
+            });
+            variables::Placed {
+                symbol: *symbol,
+                place: StaticPlace::Shared {
+                    offset: u32::try_from(*offset).unwrap_or(u32::MAX),
+                    kernels: kernels.collect(),
+                },
+            }
+        });
+        data.chain(shared).collect()
+    }
+
     /// Compiles everything, callees first.
     fn compiled(mut self) -> Result<Translation, Vec<Error>> {
         let clif = self.text();
+        let placed = match self.variables {
+            Some(_) => self.placed(),
+            None => Vec::new(),
+        };
         let locations: Arc<Locations> = Arc::new(self.locations.into_table());
         self.module.compiler_mut().set_locations(Some(locations));
-        let variables = self.variables.map(|table| Arc::new(table.into_variables()));
+        let variables = self.variables.map(|mut table| {
+            table.add_statics(self.program, placed);
+            Arc::new(table.into_variables())
+        });
         self.module.compiler_mut().set_variables(variables);
         let mut context = Context::new();
         for index in callees_first(&self.bodies) {

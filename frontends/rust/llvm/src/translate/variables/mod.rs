@@ -6,7 +6,10 @@
 //! are types that nothing that is left has.
 
 mod records;
+mod statics;
 mod types;
+
+pub use statics::Placed;
 
 use super::locations::Numbers;
 use crate::link::{Program, file};
@@ -130,6 +133,7 @@ impl Table {
             scope,
             ty,
             is_parameter,
+            ..
         } = program.node(module, node)?
         else {
             return None;
