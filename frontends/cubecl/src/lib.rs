@@ -29,7 +29,7 @@ mod streams;
 mod translate;
 
 pub use cubecl_server::runtime::Runtime;
-pub use device::{DEVICE_VARIABLE, ThisgpuDevice};
+pub use device::{DEVICE_VARIABLE, Mode, THREADS_VARIABLE, ThisgpuDevice};
 pub use error::TranslateError;
 pub use properties::device_properties;
 pub use report::REPORT_VARIABLE;
