@@ -207,8 +207,10 @@ pub struct Cache {
     limit: u64,
     /// Tells its temporary files from those of others, also of a process that has the same number in another container.
     identity: u64,
-    /// Tells its temporary files apart.
+    /// Entries that were written; tells its temporary files apart.
     writes: AtomicU64,
+    /// Entries that were there.
+    hits: AtomicU64,
     size: Mutex<Size>,
 }
 
@@ -264,8 +266,19 @@ impl Cache {
             limit,
             identity: RandomState::new().build_hasher().finish(),
             writes: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
             size: Mutex::default(),
         })
+    }
+
+    /// How often this value was asked for an entry that was there.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// How many entries this value has written, or tried to.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
     }
 
     /// The code under a key. A bad entry is removed, and so is what is no regular file; one that is larger than the
@@ -307,6 +320,7 @@ impl Cache {
             let _ = fs::remove_file(&path);
             return None;
         };
+        self.hits.fetch_add(1, Ordering::Relaxed);
         // For the order of eviction only.
         if let Ok(file) = File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());

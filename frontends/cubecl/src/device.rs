@@ -130,6 +130,7 @@ impl ThisgpuDevice {
         SimConfig {
             check: self.mode == Mode::Checking,
             timed: self.mode == Mode::Timed,
+            profile: self.mode == Mode::Timed && crate::overview::is_wanted(),
             threads: self.threads.into(),
             stack_bytes: STACK_BYTES,
             ..SimConfig::default()

@@ -3,7 +3,9 @@
 use cubecl_core as cubecl;
 use cubecl_core::prelude::*;
 use cubecl_core::server::Handle;
-use cubecl_thisgpu::{Runtime, ThisgpuDevice, ThisgpuRuntime};
+use cubecl_thisgpu::{CACHE_VARIABLE, PROFILE_VARIABLE, Runtime, ThisgpuDevice, ThisgpuRuntime};
+use std::path::Path;
+use std::{fs, process};
 
 fn argument(handle: &Handle, elements: usize) -> BufferArg {
     // SAFETY: the tests' buffers have so many elements, but for that of the test of faults, which a fault ends.
@@ -239,4 +241,56 @@ fn impossible_launches_say_why() {
             assert!(error.to_string().contains(part), "{part} is not in {error}");
         }
     }
+}
+
+/// A second process takes the machine code that the first has left in the folder, and the profile of each says so.
+#[test]
+fn a_second_process_takes_kernels_from_the_cache() {
+    const NAME: &str = "a_second_process_takes_kernels_from_the_cache";
+    if std::env::var_os(CACHE_VARIABLE).is_some() {
+        let client = ThisgpuRuntime::client(&ThisgpuDevice::TIMED);
+        let output = client.create_from_slice(u32::as_bytes(&[0; 64]));
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(32));
+        for _ in 0..2 {
+            let argument = argument(&output, 64);
+            sums::launch(&client, count.clone(), size, argument);
+        }
+        client.read_one(output).expect("the kernel ran");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", process::id()));
+    let profile = folder.with_extension("json");
+    let mut profiles = Vec::new();
+    for _ in 0..2 {
+        let this = std::env::current_exe().expect("a test has a binary");
+        let output = process::Command::new(this)
+            .args(["--exact", NAME])
+            .env(CACHE_VARIABLE, &folder)
+            .env(PROFILE_VARIABLE, &profile)
+            .output()
+            .expect("the test binary runs");
+        assert!(output.status.success(), "{output:?}");
+        let text = fs::read_to_string(&profile).expect("the profile is written");
+        let rows: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        profiles.push(rows[0].clone());
+    }
+    fs::remove_dir_all(&folder).expect("the folder is there");
+    fs::remove_file(&profile).expect("the profile is there");
+    let [first, second] = &profiles[..] else {
+        unreachable!("there are two");
+    };
+    for row in [first, second] {
+        assert!(
+            row["kernel"]
+                .as_str()
+                .is_some_and(|name| name.contains("sums"))
+        );
+        assert_eq!((&row["launches"], &row["units"]), (&2.into(), &32.into()));
+        // Two numbers of four bytes for each of 32 units.
+        assert_eq!(row["bytes"], 2 * 2 * 4 * 32, "{row}");
+        assert!(row["cycles"].as_u64() > Some(0) && row["occupancy"].as_u64() > Some(0));
+    }
+    assert_eq!(first["was_kept"], false);
+    assert_eq!(second["was_kept"], true);
+    assert_eq!(first["cycles"], second["cycles"]);
 }
