@@ -3,7 +3,7 @@
 //! The compiler's own cache keeps it, under all that decides what comes out: the function after CubeCL's passes is
 //! that, so a kernel whose Rust has changed is compiled anew. CubeCL's passes run in every process.
 
-use cranelift_thisgpu::Cache;
+use cranelift_thisgpu::compile::Cache;
 use std::sync::{Arc, LazyLock};
 
 /// With this in the environment, machine code is kept in the folder that it names.
