@@ -209,6 +209,21 @@ fn a_bad_entry_is_a_miss_and_is_removed() {
     assert!(cache.get(&other).is_none() && !stranger.exists());
 }
 
+#[test]
+fn hits_and_writes_are_counted() {
+    let folder = Folder::new();
+    let first = open(&folder, Cache::DEFAULT_LIMIT);
+    compile(Some(&first), TEXT);
+    assert_eq!((first.hits(), first.writes()), (0, 1));
+    compile(Some(&first), TEXT);
+    assert_eq!((first.hits(), first.writes()), (1, 1));
+    // Another value of the same folder has done nothing yet.
+    let second = open(&folder, Cache::DEFAULT_LIMIT);
+    assert_eq!((second.hits(), second.writes()), (0, 0));
+    compile(Some(&second), TEXT);
+    assert_eq!((second.hits(), second.writes()), (1, 0));
+}
+
 /// What is no regular file is no entry: nobody waits at a pipe, or reads a device that never ends.
 #[cfg(unix)]
 #[test]

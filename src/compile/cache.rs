@@ -31,6 +31,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where entries are kept: bytes under keys. (Cranelift's `CacheKvStore` is the precedent.)
 ///
@@ -127,6 +128,10 @@ impl Compiler {
 #[derive(Debug)]
 pub struct Cache {
     layers: Vec<Layer>,
+    /// Entries that were there.
+    hits: AtomicU64,
+    /// Entries that every store has kept.
+    writes: AtomicU64,
 }
 
 /// What the entry of a file holds.
@@ -152,7 +157,12 @@ impl Cache {
 
     /// The cache in a store.
     pub fn of(store: impl CacheStore + 'static) -> Self {
-        Self { layers: Vec::new() }.before(store)
+        let empty = Self {
+            layers: Vec::new(),
+            hits: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+        };
+        empty.before(store)
     }
 
     /// The same cache with one more store, which is asked where those that are there have nothing: a folder before a
@@ -161,6 +171,16 @@ impl Cache {
     pub fn before(mut self, store: impl CacheStore + 'static) -> Self {
         self.layers.push(Layer::new(store));
         self
+    }
+
+    /// How many entries were there of those that were asked for since it was opened.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// How many entries were written since it was opened.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
     }
 
     /// The code under a key. A bad entry is removed; one that is larger than the limit counts as not there.
@@ -192,6 +212,7 @@ impl Cache {
                         // It says itself that it fails.
                         let _ = before.insert(key, &bytes);
                     }
+                    self.hits.fetch_add(1, Ordering::Relaxed);
                     return Some(code);
                 }
                 None => layer.remove(key),
@@ -222,6 +243,8 @@ impl Cache {
     fn keep(&self, key: &CacheKey, contents: &impl Serialize) -> io::Result<()> {
         let bytes = entry::encode(key, contents).map_err(io::Error::other)?;
         let kept = self.layers.iter().map(|layer| layer.insert(key, &bytes));
-        kept.fold(Ok(()), Result::and)
+        kept.fold(Ok(()), Result::and)?;
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 }

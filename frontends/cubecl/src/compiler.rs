@@ -1,6 +1,7 @@
 //! Kernels of CubeCL to machine code.
 
 use crate::arguments::Arguments;
+use crate::cache::cache;
 use crate::error::TranslateError;
 use crate::translate;
 use cranelift_thisgpu::launch::Place;
@@ -33,6 +34,7 @@ use pliron::printable::Printable;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Shared memory is given in pieces of so many bytes, the widest access: CubeCL's own kernels look at vectors that
 /// begin in the last of them.
@@ -56,6 +58,20 @@ pub struct CompiledKernel {
     listing: Arc<[String]>,
     /// What it does with each buffer.
     io: Vec<BufferIOAttr>,
+    times: Times,
+}
+
+/// How long a kernel took to make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// CubeCL's own passes.
+    pub passes: Duration,
+    /// The translation of what they leave to a function of CLIF.
+    pub translation: Duration,
+    /// From there to machine code.
+    pub code: Duration,
+    /// Whether all machine code was in the cache, as its counts say, which devices that compile at the same time share.
+    pub was_kept: bool,
 }
 
 impl CompiledKernel {
@@ -72,6 +88,11 @@ impl CompiledKernel {
     /// The kernel's operations as CubeCL's passes have left them, one in a line: the file that faults name.
     pub fn listing(&self) -> &[String] {
         &self.listing
+    }
+
+    /// How long it took to make.
+    pub fn times(&self) -> Times {
+        self.times
     }
 
     /// The line of the listing that a place in the kernel's code comes from, if it is one.
@@ -136,9 +157,11 @@ fn compile(kernel: KernelDefinition) -> Result<CompiledKernel, CompilationError>
     let (module, entry) = (body.state().module, body.state().entry_func);
     let context = body.into_context();
     let mut context = context.ok_or_else(|| generic("the kernel is still being written"))?;
+    let start = Instant::now();
     run_passes(&mut context, module)?;
+    let passes = start.elapsed();
     log::trace!("{}", module.disp(&context));
-    compile_module(&context, entry, &info, &settings)
+    compile_module(&context, entry, &info, &settings, passes)
 }
 
 /// CubeCL's own passes: those that make a kernel smaller, and those that express what the device has not by what it
@@ -175,7 +198,9 @@ fn compile_module(
     entry: FuncOp,
     info: &Info,
     settings: &KernelSettings,
+    passes: Duration,
 ) -> Result<CompiledKernel, CompilationError> {
+    let start = Instant::now();
     let name = translate::symbol(entry, context);
     let translation = translate::translate(context, entry, &name, info, settings);
     let translation = translation.map_err(refused)?;
@@ -185,7 +210,12 @@ fn compile_module(
         max_threads: Some(settings.cube_dim.num_elems()),
         ..KernelOptions::default()
     };
+    let translated = start.elapsed();
+    let cache = cache();
+    let counts = || cache.as_ref().map(|cache| (cache.hits(), cache.writes()));
+    let before = counts();
     let mut compiler = cranelift_thisgpu::Compiler::new(Options::default());
+    compiler.use_cache(cache.clone());
     let lines = Locations::lines_of(format!("{name}.cubecl"));
     compiler.set_locations(Some(Arc::new(lines)));
     let code = compiler.function(&translation.function, Some(options));
@@ -193,6 +223,14 @@ fn compile_module(
         log::debug!("{}", translation.function.display());
         generic(errors.to_string())
     })?;
+    let times = Times {
+        passes,
+        translation: translated,
+        code: start.elapsed() - translated,
+        was_kept: before
+            .zip(counts())
+            .is_some_and(|((hits, writes), now)| now.0 > hits && now.1 == writes),
+    };
     Ok(CompiledKernel {
         name,
         code: Arc::new(code),
@@ -201,6 +239,7 @@ fn compile_module(
         clif: translation.function.display().to_string().into(),
         listing: translation.listing.into(),
         io: buffer_io_by_position(context, entry),
+        times,
     })
 }
 

@@ -1,4 +1,7 @@
-//! The devices: simulators, told apart by what they look for.
+//! The devices: simulators, told apart by what they look for and by the host's threads that they take.
+//!
+//! CubeCL names a device by a number of 16 bits. Of ours the low four are the [`Mode`], counted from 1, and the others
+//! the threads; 0 is the device that the environment names.
 
 use crate::streams::Sharing;
 use cranelift_thisgpu::SimConfig;
@@ -13,13 +16,19 @@ const ALLOCATION_BYTES: u64 = 256;
 /// The widest access, in bytes.
 const ACCESS_BYTES: u64 = 16;
 
+/// Bits of a device's number that are the mode.
+const MODE_BITS: u32 = 4;
+
 /// With this in the environment, the default device is another one: `plain`, `checking` or `timed`.
 pub const DEVICE_VARIABLE: &str = "CUBECL_THISGPU_DEVICE";
 
-/// A device. Each is a simulator of its own, with memory of its own.
+/// With this in the environment, the default device takes so many threads of the host.
+pub const THREADS_VARIABLE: &str = "CUBECL_THISGPU_THREADS";
+
+/// What a device does beside running kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ThisgpuDevice {
-    /// As fast as it can; the default.
+pub enum Mode {
+    /// Nothing, and is as fast as it can.
     Plain,
     /// Looks for races, reads of what nobody wrote, and barriers that only a part of a cube reaches; a finding is an
     /// error of the launch.
@@ -28,20 +37,76 @@ pub enum ThisgpuDevice {
     Timed,
 }
 
-impl ThisgpuDevice {
+impl Mode {
     /// All of them.
-    pub const ALL: [ThisgpuDevice; 3] = [
-        ThisgpuDevice::Plain,
-        ThisgpuDevice::Checking,
-        ThisgpuDevice::Timed,
-    ];
+    pub const ALL: [Mode; 3] = [Mode::Plain, Mode::Checking, Mode::Timed];
 
-    fn name(self) -> &'static str {
+    /// As [`DEVICE_VARIABLE`] has it.
+    pub fn name(self) -> &'static str {
         match self {
-            ThisgpuDevice::Plain => "plain",
-            ThisgpuDevice::Checking => "checking",
-            ThisgpuDevice::Timed => "timed",
+            Mode::Plain => "plain",
+            Mode::Checking => "checking",
+            Mode::Timed => "timed",
         }
+    }
+}
+
+/// A device. Each is a simulator of its own, with memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThisgpuDevice {
+    mode: Mode,
+    threads: u16,
+}
+
+impl ThisgpuDevice {
+    /// Runs; the default.
+    pub const PLAIN: ThisgpuDevice = ThisgpuDevice::new(Mode::Plain);
+    /// Looks for mistakes of kernels: [`Mode::Checking`].
+    pub const CHECKING: ThisgpuDevice = ThisgpuDevice::new(Mode::Checking);
+    /// Counts cycles: [`Mode::Timed`].
+    pub const TIMED: ThisgpuDevice = ThisgpuDevice::new(Mode::Timed);
+
+    /// Threads of the host that a device may be given.
+    pub const MOST_THREADS: u16 = (1 << (u16::BITS - MODE_BITS)) - 1;
+
+    /// A device with this mode, which takes as many threads as the host runs at a time.
+    pub const fn new(mode: Mode) -> ThisgpuDevice {
+        ThisgpuDevice { mode, threads: 0 }
+    }
+
+    /// The same with so many threads of the host for the cubes of a launch, at most [`Self::MOST_THREADS`]; 0 stands
+    /// for as many as the host runs at a time.
+    pub const fn with_threads(self, threads: u16) -> ThisgpuDevice {
+        let threads = match threads > Self::MOST_THREADS {
+            true => Self::MOST_THREADS,
+            false => threads,
+        };
+        ThisgpuDevice { threads, ..self }
+    }
+
+    /// What it does beside running kernels.
+    pub fn mode(self) -> Mode {
+        self.mode
+    }
+
+    /// Threads of the host; 0: as many as it runs at a time.
+    pub fn threads(self) -> u16 {
+        self.threads
+    }
+
+    /// The device's number for CubeCL, which [`Device::from_id`] reads.
+    pub fn number(self) -> u16 {
+        self.threads << MODE_BITS | (self.mode as u16 + 1)
+    }
+
+    /// The device with a number; none if there is no such.
+    pub fn from_number(number: u16) -> Option<ThisgpuDevice> {
+        let mode = number & ((1 << MODE_BITS) - 1);
+        let Some(mode) = mode.checked_sub(1) else {
+            return (number == 0).then(ThisgpuDevice::default);
+        };
+        let mode = *Mode::ALL.get(usize::from(mode))?;
+        Some(ThisgpuDevice::new(mode).with_threads(number >> MODE_BITS))
     }
 
     /// Where a buffer may begin, in bytes, and what its size is rounded up to.
@@ -54,17 +119,19 @@ impl ThisgpuDevice {
 
     /// Whether buffers share allocations: not where accesses beside them are looked for.
     pub(crate) fn sharing(self) -> Sharing {
-        match self {
-            ThisgpuDevice::Checking => Sharing::Nothing,
-            ThisgpuDevice::Plain | ThisgpuDevice::Timed => Sharing::Pages,
+        match self.mode {
+            Mode::Checking => Sharing::Nothing,
+            Mode::Plain | Mode::Timed => Sharing::Pages,
         }
     }
 
     /// What the simulator does.
     pub(crate) fn config(self) -> SimConfig {
         SimConfig {
-            check: self == ThisgpuDevice::Checking,
-            timed: self == ThisgpuDevice::Timed,
+            check: self.mode == Mode::Checking,
+            timed: self.mode == Mode::Timed,
+            profile: self.mode == Mode::Timed && crate::overview::is_wanted(),
+            threads: self.threads.into(),
             stack_bytes: STACK_BYTES,
             ..SimConfig::default()
         }
@@ -72,30 +139,72 @@ impl ThisgpuDevice {
 }
 
 impl Default for ThisgpuDevice {
-    /// The device that [`DEVICE_VARIABLE`] names, or the plain one.
+    /// The device that [`DEVICE_VARIABLE`] and [`THREADS_VARIABLE`] name, or the plain one.
     fn default() -> Self {
-        let Ok(wanted) = std::env::var(DEVICE_VARIABLE) else {
-            return ThisgpuDevice::Plain;
+        let device = ThisgpuDevice::new(wanted_mode());
+        let Ok(wanted) = std::env::var(THREADS_VARIABLE) else {
+            return device;
         };
-        let found = Self::ALL.into_iter().find(|device| device.name() == wanted);
-        found.unwrap_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            log::warn!("{DEVICE_VARIABLE}={wanted} is no device; there are {known}");
-            ThisgpuDevice::Plain
-        })
+        match wanted.parse() {
+            Ok(threads) => device.with_threads(threads),
+            Err(_) => {
+                let most = Self::MOST_THREADS;
+                log::warn!("{THREADS_VARIABLE}={wanted} is no number of threads, 0 to {most}");
+                device
+            }
+        }
     }
 }
 
+fn wanted_mode() -> Mode {
+    let Ok(wanted) = std::env::var(DEVICE_VARIABLE) else {
+        return Mode::Plain;
+    };
+    let found = Mode::ALL.into_iter().find(|mode| mode.name() == wanted);
+    found.unwrap_or_else(|| {
+        let known = Mode::ALL.map(Mode::name).join(", ");
+        log::warn!("{DEVICE_VARIABLE}={wanted} is no device; there are {known}");
+        Mode::Plain
+    })
+}
+
 impl Device for ThisgpuDevice {
+    /// The device with this number, or the default one if there is no such.
     fn from_id(id: DeviceId) -> Self {
-        let device = Self::ALL.get(usize::from(id.index_id));
-        device.copied().unwrap_or_default()
+        Self::from_number(id.index_id).unwrap_or_else(|| {
+            log::warn!("there is no device {}", id.index_id);
+            Self::default()
+        })
     }
 
     fn to_id(&self) -> DeviceId {
         DeviceId {
             type_id: 0,
-            index_id: *self as u16,
+            index_id: self.number(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CubeCL keeps numbers only, and every device has one of its own.
+    #[test]
+    fn numbers_name_devices() {
+        let threads = [0, 1, 7, ThisgpuDevice::MOST_THREADS, u16::MAX];
+        let mut seen = std::collections::BTreeSet::new();
+        for mode in Mode::ALL {
+            for threads in threads {
+                let device = ThisgpuDevice::new(mode).with_threads(threads);
+                assert_eq!(ThisgpuDevice::from_id(device.to_id()), device);
+                seen.insert(device.number());
+            }
+        }
+        // The last two are one.
+        assert_eq!(seen.len(), Mode::ALL.len() * (threads.len() - 1));
+        assert!(!seen.contains(&0), "0 is the environment's");
+        assert_eq!(ThisgpuDevice::from_number(15), None);
+        assert_eq!(ThisgpuDevice::from_number(16), None);
     }
 }

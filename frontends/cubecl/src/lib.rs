@@ -16,9 +16,11 @@
 #![deny(unsafe_code)]
 
 mod arguments;
+mod cache;
 pub mod compiler;
 mod device;
 mod error;
+mod overview;
 mod profile;
 mod properties;
 mod report;
@@ -28,9 +30,11 @@ pub mod storage;
 mod streams;
 mod translate;
 
+pub use cache::CACHE_VARIABLE;
 pub use cubecl_server::runtime::Runtime;
-pub use device::{DEVICE_VARIABLE, ThisgpuDevice};
+pub use device::{DEVICE_VARIABLE, Mode, THREADS_VARIABLE, ThisgpuDevice};
 pub use error::TranslateError;
+pub use overview::PROFILE_VARIABLE;
 pub use properties::device_properties;
 pub use report::REPORT_VARIABLE;
 pub use runtime::ThisgpuRuntime;

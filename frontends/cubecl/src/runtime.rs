@@ -1,7 +1,7 @@
 //! The runtime: what CubeCL asks for devices.
 
 use crate::properties::device_properties;
-use crate::{ThisgpuDevice, ThisgpuServer};
+use crate::{Mode, ThisgpuDevice, ThisgpuServer};
 use cranelift_thisgpu::Device as GpuDevice;
 use cubecl_common::device::{Device, DeviceId, DeviceService, ServerUtilitiesHandle, ServiceId};
 use cubecl_core::ir::TargetProperties;
@@ -32,7 +32,9 @@ impl Runtime for ThisgpuRuntime {
     }
 
     fn enumerate_devices(_: u16) -> Vec<DeviceId> {
-        ThisgpuDevice::ALL.map(|device| device.to_id()).to_vec()
+        Mode::ALL
+            .map(|mode| ThisgpuDevice::new(mode).to_id())
+            .to_vec()
     }
 }
 

@@ -4,6 +4,7 @@
 //! went wrong stands with the buffers that it would have written, and is what a read of them gives.
 
 use crate::compiler::{CompiledKernel, ThisgpuCompiler};
+use crate::overview;
 use crate::profile::Profiler;
 use crate::storage::{DeviceResource, DeviceStorage, io_error};
 use crate::streams::{Sharing, Streams};
@@ -36,20 +37,20 @@ use cubecl_server::validation::{validate_cube_dim, validate_units};
 use hashbrown::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A device of CubeCL's.
 pub struct ThisgpuServer {
     device: Device,
     streams: Streams,
     /// What came of each kernel that was asked for.
-    kernels: HashMap<KernelId, Result<LoadedKernel, LaunchError>>,
+    kernels: HashMap<KernelId, Result<Arc<LoadedKernel>, LaunchError>>,
     profiler: Profiler,
     utilities: Arc<ServerUtilities>,
     logger: Arc<ServerLogger>,
 }
 
 /// A kernel on the device.
-#[derive(Clone)]
 struct LoadedKernel {
     kernel: Kernel,
     compiled: Arc<Compilation<ThisgpuCompiler>>,
@@ -119,12 +120,12 @@ impl ThisgpuServer {
     }
 
     /// The kernel on the device, compiled when it is asked for first.
-    fn kernel(&mut self, kernel: &dyn CubeKernel) -> Result<LoadedKernel, LaunchError> {
+    fn kernel(&mut self, kernel: &dyn CubeKernel) -> Result<Arc<LoadedKernel>, LaunchError> {
         let id = kernel.id();
         if let Some(known) = self.kernels.get(&id) {
             return known.clone();
         }
-        let compiled = self.compile(kernel, &id);
+        let compiled = self.compile(kernel, &id).map(Arc::new);
         self.kernels.insert(id, compiled.clone());
         compiled
     }
@@ -216,11 +217,14 @@ impl ThisgpuServer {
         let size = loaded.compiled.cube_dim;
         let grid = Grid::new(blocks, [size.x, size.y, size.z]);
         let launch = loaded.kernel.launch(grid).args(&values);
+        let start = Instant::now();
         let report = launch.run().map_err(|error| ServerError::Generic {
             reason: failure(&loaded.translated, &error),
             backtrace: BackTrace::capture(),
         })?;
         self.profiler.count(&report);
+        let host = start.elapsed();
+        overview::count(&loaded.translated, &loaded.kernel, grid, &report, host);
         crate::report::report(&loaded.translated, grid.blocks, grid.threads, &report);
         let found = report.findings.iter().map(|finding| {
             let operation = operation(&loaded.translated, &finding.place);
@@ -297,6 +301,7 @@ impl Server for ThisgpuServer {
             let bytes = descriptors.iter();
             bytes.map(|descriptor| self.read_one(descriptor)).collect()
         });
+        overview::write();
         Box::pin(async move { result })
     }
 
@@ -317,6 +322,7 @@ impl Server for ThisgpuServer {
         let result = self
             .flush(stream_id)
             .and_then(|()| self.streams.ensure_written(handles.iter()));
+        overview::write();
         Box::pin(async move { result })
     }
 

@@ -3,7 +3,9 @@
 use cubecl_core as cubecl;
 use cubecl_core::prelude::*;
 use cubecl_core::server::Handle;
-use cubecl_thisgpu::{Runtime, ThisgpuDevice, ThisgpuRuntime};
+use cubecl_thisgpu::{CACHE_VARIABLE, PROFILE_VARIABLE, Runtime, ThisgpuDevice, ThisgpuRuntime};
+use std::path::Path;
+use std::{fs, process};
 
 fn argument(handle: &Handle, elements: usize) -> BufferArg {
     // SAFETY: the tests' buffers have so many elements, but for that of the test of faults, which a fault ends.
@@ -18,7 +20,7 @@ fn write_at(output: &mut [u32], index: usize) {
 /// The read of what a kernel would have written says which kernel, which unit, and why; the device goes on.
 #[test]
 fn a_fault_is_what_the_read_gives() {
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::PLAIN);
     let output = client.create_from_slice(u32::as_bytes(&[1, 2]));
     let launch = |index: usize| {
         let (count, size) = (CubeCount::new_single(), CubeDim::new_single());
@@ -63,7 +65,7 @@ fn sums(output: &mut [u32]) {
 #[test]
 fn planes_need_not_be_full() {
     const UNITS: u32 = 45;
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Checking);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::CHECKING);
     let elements = 2 * UNITS as usize;
     let output = client.empty(elements * size_of::<u32>());
     let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(UNITS));
@@ -93,7 +95,7 @@ fn count_cubes(counts: &mut [Atomic<u32>]) {
 /// A device that counts cycles reports them as time, more for more work; the number of cubes may stand in a buffer.
 #[test]
 fn profiles_are_of_the_device() {
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Timed);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::TIMED);
     let counts = client.create_from_slice(u32::as_bytes(&[0]));
     let time = |cubes: u32| {
         let cubes = client.create_from_slice(u32::as_bytes(&[cubes, 1, 1]));
@@ -124,7 +126,7 @@ fn extremes(values: &[Vector<f32, Const<2>>], output: &mut [Vector<f32, Const<2>
 /// Neither squares nor powers on the way become too large or too small.
 #[test]
 fn results_are_right_where_squares_are_not() {
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::PLAIN);
     let values = [3e38f32, 3e38, 1e-30, 1e-30, 2.0, 0.0];
     let values = client.create_from_slice(f32::as_bytes(&values));
     let output = client.create_from_slice(f32::as_bytes(&[0.0; 8]));
@@ -162,7 +164,7 @@ fn histogram(output: &mut [u32], #[comptime] bins: usize) {
 /// An array of a unit's own begins as zeros, however long it is.
 #[test]
 fn long_arrays_begin_as_zeros() {
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::PLAIN);
     for bins in [32, 20_000] {
         let output = client.create_from_slice(u32::as_bytes(&[9; 32]));
         let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(32));
@@ -182,7 +184,7 @@ fn long_arrays_begin_as_zeros() {
 /// when it is given out again.
 #[test]
 fn buffers_are_checked_each_for_itself() {
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Checking);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::CHECKING);
     let buffers = [1, 2].map(|value| client.create_from_slice(u32::as_bytes(&[value; 4])));
     let (count, size) = (CubeCount::new_single(), CubeDim::new_single());
     // SAFETY: an index outside is a fault of the device, which is what is tested.
@@ -215,7 +217,7 @@ fn buffers_are_checked_each_for_itself() {
 /// Launches that cannot be say why, each time that they are asked for.
 #[test]
 fn impossible_launches_say_why() {
-    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::PLAIN);
     let count = || CubeCount::new_single();
     let short = client.create_from_slice(u32::as_bytes(&[1, 1]));
     for _ in 0..2 {
@@ -239,4 +241,56 @@ fn impossible_launches_say_why() {
             assert!(error.to_string().contains(part), "{part} is not in {error}");
         }
     }
+}
+
+/// A second process takes the machine code that the first has left in the folder, and the profile of each says so.
+#[test]
+fn a_second_process_takes_kernels_from_the_cache() {
+    const NAME: &str = "a_second_process_takes_kernels_from_the_cache";
+    if std::env::var_os(CACHE_VARIABLE).is_some() {
+        let client = ThisgpuRuntime::client(&ThisgpuDevice::TIMED);
+        let output = client.create_from_slice(u32::as_bytes(&[0; 64]));
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(32));
+        for _ in 0..2 {
+            let argument = argument(&output, 64);
+            sums::launch(&client, count.clone(), size, argument);
+        }
+        client.read_one(output).expect("the kernel ran");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", process::id()));
+    let profile = folder.with_extension("json");
+    let mut profiles = Vec::new();
+    for _ in 0..2 {
+        let this = std::env::current_exe().expect("a test has a binary");
+        let output = process::Command::new(this)
+            .args(["--exact", NAME])
+            .env(CACHE_VARIABLE, &folder)
+            .env(PROFILE_VARIABLE, &profile)
+            .output()
+            .expect("the test binary runs");
+        assert!(output.status.success(), "{output:?}");
+        let text = fs::read_to_string(&profile).expect("the profile is written");
+        let rows: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        profiles.push(rows[0].clone());
+    }
+    fs::remove_dir_all(&folder).expect("the folder is there");
+    fs::remove_file(&profile).expect("the profile is there");
+    let [first, second] = &profiles[..] else {
+        unreachable!("there are two");
+    };
+    for row in [first, second] {
+        assert!(
+            row["kernel"]
+                .as_str()
+                .is_some_and(|name| name.contains("sums"))
+        );
+        assert_eq!((&row["launches"], &row["units"]), (&2.into(), &32.into()));
+        // Two numbers of four bytes for each of 32 units.
+        assert_eq!(row["bytes"], 2 * 2 * 4 * 32, "{row}");
+        assert!(row["cycles"].as_u64() > Some(0) && row["occupancy"].as_u64() > Some(0));
+    }
+    assert_eq!(first["was_kept"], false);
+    assert_eq!(second["was_kept"], true);
+    assert_eq!(first["cycles"], second["cycles"]);
 }

@@ -1,0 +1,84 @@
+//! Burn's operations and their gradients on the simulator, compared with Burn's own CPU backend.
+//!
+//! Each case runs twice from the same numbers: on the device that the environment names, in a type of float, and on the
+//! reference in f32. `CUBECL_THISGPU_DEVICE=checking` has every launch checked, `BURN_THISGPU_CASE=matmul` runs the
+//! cases with this in their name only, `BURN_THISGPU_SEED=1` draws other numbers.
+
+mod cases;
+mod compare;
+mod run;
+
+use burn::tensor::{DType, Device};
+use burn_thisgpu::ThisGpu;
+use cases::Case;
+use run::Run;
+use std::env;
+
+/// With this in the environment, other numbers are drawn.
+const SEED_VARIABLE: &str = "BURN_THISGPU_SEED";
+
+/// With this in the environment, only cases with it in their name run.
+const CASE_VARIABLE: &str = "BURN_THISGPU_CASE";
+
+/// A type of float.
+#[derive(Clone, Copy)]
+struct Float {
+    dtype: DType,
+    /// The distance from 1 to the next number.
+    step: f64,
+}
+
+const F32: Float = Float {
+    dtype: DType::F32,
+    step: 1.0 / (1u32 << 23) as f64,
+};
+const F16: Float = Float {
+    dtype: DType::F16,
+    step: 1.0 / (1u32 << 10) as f64,
+};
+const BF16: Float = Float {
+    dtype: DType::BF16,
+    step: 1.0 / (1u32 << 7) as f64,
+};
+
+/// Runs the cases of a family, and tells of all that fail.
+fn check_all(cases: &[Case], float: Float) {
+    let seed = env::var(SEED_VARIABLE).map(|seed| seed.parse().expect("a seed is a number"));
+    let seed: u64 = seed.unwrap_or(0);
+    println!("{SEED_VARIABLE}={seed}");
+    let wanted = env::var(CASE_VARIABLE).unwrap_or_default();
+    let mut failed = Vec::new();
+    for case in cases.iter().filter(|case| case.name.contains(&wanted)) {
+        if let Err(error) = check(case, float, seed) {
+            failed.push(format!("{}: {error}", case.name));
+        }
+    }
+    let count = failed.len();
+    assert!(
+        failed.is_empty(),
+        "seed {seed}: {count} of {} failed\n{}",
+        cases.len(),
+        failed.join("\n")
+    );
+}
+
+fn check(case: &Case, float: Float, seed: u64) -> Result<(), String> {
+    let on =
+        |device: Device, computed| Run::of(case, device.autodiff(), float.dtype, computed, seed);
+    let found = on(ThisGpu::default().device(), float.dtype)?;
+    let expected = on(Device::flex(), DType::F32)?;
+    if expected.is_empty() {
+        return Err("a case without a result says nothing".to_string());
+    }
+    compare::compare(&found, &expected, case.tolerance * float.step)
+}
+
+/// A test for each family of cases and each type.
+macro_rules! families {
+    ($($family:ident),*) => {
+        mod f32 { $(#[test] fn $family() { crate::check_all(crate::cases::$family::CASES, crate::F32) })* }
+        mod f16 { $(#[test] fn $family() { crate::check_all(crate::cases::$family::CASES, crate::F16) })* }
+        mod bf16 { $(#[test] fn $family() { crate::check_all(crate::cases::$family::CASES, crate::BF16) })* }
+    };
+}
+families!(arithmetic, indexing, integers, modules, reductions, shapes);

@@ -1,0 +1,208 @@
+//! What a case does on a device: numbers go in, tensors and gradients come out.
+
+use crate::cases::Case;
+use burn::tensor::{Bool, DType, Device, Gradients, Int, Tensor, TensorData};
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use std::any::Any;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What came of a case: names of tensors, and what is in them.
+pub type Outcome = Vec<(String, TensorData)>;
+
+/// Reads the gradient of an input.
+type Gradient = Box<dyn Fn(&Gradients) -> Option<Result<TensorData, String>>>;
+
+/// A case on a device.
+pub struct Run {
+    /// The device.
+    pub device: Device,
+    /// The type whose values inputs have.
+    float: DType,
+    /// The type that they are computed in.
+    computed: DType,
+    chance: StdRng,
+    inputs: Vec<Gradient>,
+    total: Option<Tensor<1>>,
+    outcome: Outcome,
+}
+
+impl Run {
+    /// Runs a case. Inputs have values of the type `float` and are of the type `computed`.
+    ///
+    /// # Errors
+    /// What Burn or the device says.
+    pub fn of(
+        case: &Case,
+        device: Device,
+        float: DType,
+        computed: DType,
+        seed: u64,
+    ) -> Result<Outcome, String> {
+        let mut run = Run {
+            device,
+            float,
+            computed,
+            chance: StdRng::seed_from_u64(seed),
+            inputs: Vec::new(),
+            total: None,
+            outcome: Vec::new(),
+        };
+        let whole = || -> Result<Outcome, String> {
+            (case.run)(&mut run)?;
+            run.gradients()?;
+            Ok(run.outcome)
+        };
+        catch_unwind(AssertUnwindSafe(whole)).unwrap_or_else(|panic| Err(message(panic.as_ref())))
+    }
+
+    fn gradients(&mut self) -> Result<(), String> {
+        let Some(total) = self.total.take() else {
+            return Ok(());
+        };
+        if !total.is_require_grad() && !total.is_tracked() {
+            return Ok(());
+        }
+        let gradients = total.backward();
+        for (index, gradient) in self.inputs.iter().enumerate() {
+            if let Some(data) = gradient(&gradients) {
+                self.outcome.push((format!("gradient {index}"), data?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Floats of these values, after rounding, with a gradient.
+    fn input<const D: usize>(&mut self, values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
+        let tensor = self.constant_of(values, shape).require_grad();
+        let input = tensor.clone();
+        self.inputs.push(Box::new(move |gradients| {
+            Some(read(input.grad(gradients)?))
+        }));
+        tensor
+    }
+
+    fn constant_of<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
+        let data = TensorData::new(values, shape);
+        let data = data.convert_dtype(self.float).convert_dtype(self.computed);
+        Tensor::from_data(data, (&self.device, self.computed))
+    }
+
+    fn numbers(&mut self, count: usize, range: Range<f32>) -> Vec<f32> {
+        (0..count)
+            .map(|_| self.chance.random_range(range.clone()))
+            .collect()
+    }
+
+    /// Floats in a range, with a gradient.
+    pub fn floats<const D: usize>(&mut self, shape: [usize; D], range: Range<f32>) -> Tensor<D> {
+        let values = self.numbers(shape.iter().product(), range);
+        self.input(values, shape)
+    }
+
+    /// Floats in a range, without a gradient.
+    pub fn constant<const D: usize>(&mut self, shape: [usize; D], range: Range<f32>) -> Tensor<D> {
+        let values = self.numbers(shape.iter().product(), range);
+        self.constant_of(values, shape)
+    }
+
+    /// Whole numbers around 0, each once, in some order, with a gradient: as every type of float has them, up to 256.
+    pub fn distinct<const D: usize>(&mut self, shape: [usize; D]) -> Tensor<D> {
+        let count: usize = shape.iter().product();
+        assert!(count <= 256, "bf16 has not so many");
+        let mut values: Vec<_> = (0..count).map(|i| i as f32 - (count / 2) as f32).collect();
+        values.shuffle(&mut self.chance);
+        self.input(values, shape)
+    }
+
+    /// Integers in a range.
+    pub fn integers<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        range: Range<i32>,
+    ) -> Tensor<D, Int> {
+        let count: usize = shape.iter().product();
+        let values: Vec<i32> = (0..count)
+            .map(|_| self.chance.random_range(range.clone()))
+            .collect();
+        Tensor::from_data(TensorData::new(values, shape), (&self.device, DType::I32))
+    }
+
+    /// The numbers below another, each once, in some order.
+    pub fn order(&mut self, count: usize) -> Tensor<1, Int> {
+        let mut values: Vec<_> = (0..count as i32).collect();
+        values.shuffle(&mut self.chance);
+        Tensor::from_data(TensorData::new(values, [count]), (&self.device, DType::I32))
+    }
+
+    /// True and false.
+    pub fn booleans<const D: usize>(&mut self, shape: [usize; D]) -> Tensor<D, Bool> {
+        let count: usize = shape.iter().product();
+        let values: Vec<bool> = (0..count).map(|_| self.chance.random()).collect();
+        Tensor::from_data(TensorData::new(values, shape), &self.device)
+    }
+
+    /// A result, by whose sum, each element with a weight of its own, gradients are.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn float<const D: usize>(&mut self, tensor: Tensor<D>) -> Result<(), String> {
+        let data = read(tensor.clone())?;
+        let weights = self.constant(tensor.dims(), -1.0..1.0);
+        let part = (tensor * weights).sum();
+        self.total = Some(match self.total.take() {
+            Some(total) => total + part,
+            None => part,
+        });
+        self.give(data);
+        Ok(())
+    }
+
+    /// A result without a gradient.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn plain<const D: usize>(&mut self, tensor: Tensor<D>) -> Result<(), String> {
+        let data = read(tensor)?;
+        self.give(data);
+        Ok(())
+    }
+
+    /// A result of integers.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn int<const D: usize>(&mut self, tensor: Tensor<D, Int>) -> Result<(), String> {
+        let data = tensor.try_into_data().map_err(|error| error.to_string())?;
+        self.give(data.convert::<i64>());
+        Ok(())
+    }
+
+    /// A result of booleans.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn bool<const D: usize>(&mut self, tensor: Tensor<D, Bool>) -> Result<(), String> {
+        let data = tensor.try_into_data().map_err(|error| error.to_string())?;
+        self.give(data.convert::<i64>());
+        Ok(())
+    }
+
+    fn give(&mut self, data: TensorData) {
+        self.outcome
+            .push((format!("result {}", self.outcome.len()), data));
+    }
+}
+
+fn read<const D: usize>(tensor: Tensor<D>) -> Result<TensorData, String> {
+    let data = tensor.try_into_data().map_err(|error| error.to_string())?;
+    Ok(data.convert::<f64>())
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+    text.unwrap_or_else(|| "a panic without a message".to_string())
+}
