@@ -1,6 +1,9 @@
 //! Kernels of the examples on a device that makes every launch twice, as ever and in the debugger: memory, counts,
 //! faults and findings are the same.
 
+// A program of its own, since the device is that of the whole process.
+#[allow(dead_code, reason = "a part is taken")]
+#[path = "crates/common.rs"]
 mod common;
 
 use thisgpu_build::{Device, Error, Grid, SimConfig};
