@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alignment;
 mod error;
 mod interface;
 mod launch;

@@ -1,5 +1,6 @@
 //! Shaders as texts: read and validated by naga.
 
+use crate::alignment;
 use crate::error::{Error, Place, Reason};
 use crate::translate::{TranslateOptions, Translation, translate};
 use naga::front::{glsl, spv, wgsl};
@@ -100,7 +101,7 @@ impl Shader {
     /// Reads WGSL; messages call it `name`.
     ///
     /// # Errors
-    /// What naga refuses.
+    /// What naga refuses, and structures that it puts where `@align` forbids.
     pub fn wgsl(name: &str, text: &str) -> Result<Shader, Error> {
         let source = Source::text(name, text);
         let options = wgsl::Options {
@@ -119,6 +120,8 @@ impl Shader {
                 source.error(span.unwrap_or(first()), Reason::Naga(message))
             })
         })?;
+        let checked = alignment::check(&module, text);
+        checked.map_err(|(span, reason)| source.error(span, reason))?;
         Shader::valid(module, source)
     }
 

@@ -7,6 +7,8 @@ use serde_json::Value;
 pub struct Type {
     bytes: usize,
     is_float: bool,
+    /// Whether it is an array of vectors of three, whose bytes the data has without the gaps between them.
+    is_packed: bool,
 }
 
 impl Type {
@@ -20,6 +22,7 @@ impl Type {
                 (_, true) => 2,
                 _ => 4,
             },
+            is_packed: name.starts_with("array<vec3<"),
             is_float: is_half || name.contains("f32") || name.contains("abstract-float"),
         }
     }
@@ -108,7 +111,11 @@ impl Type {
         let Some(bytes) = bytes.get(..wanted.len()) else {
             return false;
         };
-        let mut scalars = wanted.chunks(self.bytes).zip(bytes.chunks(self.bytes));
+        let present = bytes.chunks(self.bytes).enumerate();
+        let present = present.filter(|(number, _)| !self.is_packed || number % 4 != 3);
+        let mut scalars = wanted
+            .chunks(self.bytes)
+            .zip(present.map(|(_, scalar)| scalar));
         scalars.all(|(wanted, is)| match (self.float(wanted), self.float(is)) {
             (Some(a), Some(b)) => a == b || (a.is_nan() && b.is_nan()),
             _ => wanted == is,

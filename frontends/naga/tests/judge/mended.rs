@@ -4,7 +4,11 @@
 //!    records has the inputs of the last. The same inputs in the same order are those of the case with
 //!    `inputSource="storage_r"`, in one record. They are taken from there, if that gives for the last record what it
 //!    has.
-//! 2. A weak exchange may fail without a reason, and the suite computes what the input must hold then from what the
+//! 2. The cases that index arrays of matrices have a record for each matrix, and all have the inputs of the last: three
+//!    matrices whose elements are `100 * matrix + 10 * column + row`, and the index. They are made for each record by
+//!    the declarations in its shader, if that gives for the last record what it has.
+//! 3. Bytes of arrays of `vec3` are expected without the gaps between the vectors (`expected.rs`).
+//! 4. A weak exchange may fail without a reason, and the suite computes what the input must hold then from what the
 //!    device says of each exchange. The data holds what a device says that never exchanges. Here the exchanges that are
 //!    said to have happened are applied to it, and must be those of the elements that are compared with their own
 //!    value, every third.
@@ -58,9 +62,54 @@ fn mended(records: &[Value], partner: &str) -> Option<Vec<Vec<u8>>> {
     (mended.last() == inputs(records.last()?).as_ref()).then_some(mended)
 }
 
-/// A case of the weak exchange in storage.
+/// Gives records that index arrays of matrices their inputs.
+pub fn matrix_inputs(records: &mut [Value]) {
+    let made: Option<Vec<Vec<u8>>> = records.iter().map(matrices).collect();
+    let last = records.last().and_then(inputs);
+    if let Some(made) = made
+        && made.last() == last.as_ref()
+    {
+        for (record, inputs) in records.iter_mut().zip(made) {
+            record["inputs"] = Value::String(STANDARD.encode(inputs));
+        }
+    }
+}
+
+/// The inputs of a shader that indexes an array of three matrices: the matrices, the index, padding.
+fn matrices(record: &Value) -> Option<Vec<u8>> {
+    let text = record.get("wgsl")?.as_str()?;
+    let size = |member: &str| {
+        let (before, _) = text.split_once(&format!(") {member} :"))?;
+        before.rsplit_once("@size(")?.1.parse::<usize>().ok()
+    };
+    let (_, ty) = text.split_once("param0 : array<mat")?;
+    let (shape, ty) = ty.split_once('<')?;
+    let (columns, rows) = shape.split_once('x')?;
+    let (columns, rows): (usize, usize) = (columns.parse().ok()?, rows.parse().ok()?);
+    let mut bytes = Vec::new();
+    for matrix in 0..3 {
+        for column in 0..columns {
+            for row in 0..rows.next_multiple_of(2) {
+                let value = match row < rows {
+                    true => (100 * matrix + 10 * column + row) as f32,
+                    false => 0.0,
+                };
+                match ty.starts_with("f16") {
+                    true => bytes.extend(half::f16::from_f32(value).to_le_bytes()),
+                    false => bytes.extend(value.to_le_bytes()),
+                }
+            }
+        }
+    }
+    bytes.resize(size("param0")?, 0);
+    bytes.extend(1u32.to_le_bytes());
+    bytes.resize(bytes.len() + size("padding").unwrap_or(0), 0);
+    Some(bytes)
+}
+
+/// A case of the weak exchange.
 pub struct WeakExchange {
-    /// How many elements there are.
+    /// How many elements are exchanged among each other.
     elements: i64,
     is_mixed: bool,
     /// Where what is compared and exchanged is bound.
@@ -72,17 +121,25 @@ pub struct WeakExchange {
 impl WeakExchange {
     /// By the name of a case.
     pub fn of(name: &str) -> Option<WeakExchange> {
-        let (_, parameters) = name.split_once(":compare_exchange_weak_storage_basic:")?;
+        let (_, parameters) = name.split_once(":compare_exchange_weak_")?;
+        let is_storage = parameters.starts_with("storage_basic:");
+        if !is_storage && !parameters.starts_with("workgroup_basic:") {
+            return None;
+        }
+        let (_, parameters) = parameters.split_once(':')?;
         let value = |key: &str| {
             let parameter = parameters.split(';').find_map(|p| p.strip_prefix(key));
             parameter.map(|value| value.trim_matches('"'))
         };
         let number = |key: &str| value(key)?.parse::<i64>().ok();
         Some(WeakExchange {
-            elements: number("workgroupSize=")? * number("dispatchSize=")?,
+            elements: match is_storage {
+                true => number("workgroupSize=")? * number("dispatchSize=")?,
+                false => number("workgroupSize=")?,
+            },
             is_mixed: value("mapId=")? == "remap",
-            input: 0,
-            exchanged: 2,
+            input: if is_storage { 0 } else { 2 },
+            exchanged: if is_storage { 2 } else { 1 },
         })
     }
 

@@ -13,6 +13,8 @@ pub enum Outcome {
     Naga(String),
     /// The translator or the compiler does not.
     Ours(String),
+    /// A constant that naga has computed is none that the data accepts; the shader only stores it.
+    Constants(String),
     /// A result that the data does not accept, or a launch that ended with a fault or a finding.
     Wrong(String),
 }
@@ -40,15 +42,16 @@ impl Record {
         self.times.extend(times);
     }
 
-    /// Passed, refused by naga, refused by us, wrong.
-    fn counts<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> [usize; 4] {
-        let mut counts = [0; 4];
+    /// Passed, refused by naga, wrong constants of naga, refused by us, wrong.
+    fn counts<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> [usize; 5] {
+        let mut counts = [0; 5];
         for outcome in outcomes {
             counts[match outcome {
                 Outcome::Passed => 0,
                 Outcome::Naga(_) => 1,
-                Outcome::Ours(_) => 2,
-                Outcome::Wrong(_) => 3,
+                Outcome::Constants(_) => 2,
+                Outcome::Ours(_) => 3,
+                Outcome::Wrong(_) => 4,
             }] += 1;
         }
         counts
@@ -57,9 +60,10 @@ impl Record {
     /// One line on all, and how long shaders took.
     pub fn summary(&self) -> String {
         let all = self.files.values().flat_map(BTreeMap::values);
-        let [passed, naga, ours, wrong] = Self::counts(all);
+        let [passed, naga, constants, ours, wrong] = Self::counts(all);
         let mut text = format!(
-            "{passed} passed, {naga} refused by naga, {ours} refused by us, {wrong} wrong; {} shaders",
+            "{passed} passed, {naga} refused by naga, {constants} with wrong constants of naga, {ours} refused by us, \
+             {wrong} wrong; {} shaders",
             self.shaders
         );
         let parts = self.times.iter();
@@ -83,22 +87,27 @@ impl Record {
     pub fn text(&self) -> String {
         let mut text = String::new();
         let all = self.files.values().flat_map(BTreeMap::values);
-        let [passed, naga, ours, wrong] = Self::counts(all);
+        let [passed, naga, constants, ours, wrong] = Self::counts(all);
         let _ = writeln!(
             text,
-            "all: {passed} passed, {naga} refused by naga, {ours} refused by us, {wrong} wrong"
+            "all: {passed} passed, {naga} refused by naga, {constants} with wrong constants of naga, {ours} refused by us, \
+             {wrong} wrong"
         );
         for (file, cases) in &self.files {
-            let [passed, naga, ours, wrong] = Self::counts(cases.values());
+            let [passed, naga, constants, ours, wrong] = Self::counts(cases.values());
             let _ = writeln!(
                 text,
-                "{file}: {passed} passed, {naga} refused by naga, {ours} refused by us, {wrong} wrong"
+                "{file}: {passed} passed, {naga} refused by naga, {constants} with wrong constants of naga, \
+                 {ours} refused by us, {wrong} wrong"
             );
             let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
             for (name, outcome) in cases {
                 match outcome {
                     Outcome::Passed => {}
                     Outcome::Naga(reason) => *reasons.entry(reason).or_default() += 1,
+                    Outcome::Constants(reason) => {
+                        let _ = writeln!(text, "    constants: {name}: {reason}");
+                    }
                     Outcome::Ours(reason) => {
                         let _ = writeln!(text, "    refused: {name}: {reason}");
                     }
