@@ -35,29 +35,11 @@ const PEERS: &[(&str, Comparison)] = &[
 const MOST: f64 = 1.15;
 
 /// Kernels that may need more, with the reason.
-const EXCEPTIONS: &[(&str, f64, &str)] = &[
-    (
-        "dp4a_dot",
-        1.45,
-        "whether a row is inside is a product and a comparison of 64 bits, and the loop counts in 64 bits",
-    ),
-    (
-        "gather64",
-        1.40,
-        "indices out of memory are compared with two lengths, one of them in 64 bits",
-    ),
-    ("i64_chain", 1.20, "LLVM writes carries as comparisons"),
-    (
-        "matmul8",
-        1.30,
-        "three lengths, two of them in the loop, and the thread's numbers are cut to the tile",
-    ),
-    (
-        "prefix_sum",
-        1.20,
-        "two lengths, and the thread's number is cut to the block",
-    ),
-];
+const EXCEPTIONS: &[(&str, f64, &str)] = &[(
+    "gather64",
+    1.30,
+    "indices out of memory are compared with two lengths, one of them in 64 bits",
+)];
 
 /// Two kernels that are to do the same.
 struct Session {
