@@ -1,6 +1,7 @@
 //! Kernels of the examples on a device that makes every launch twice, as ever and in the debugger: memory, counts,
 //! faults and findings are the same.
 
+#[allow(dead_code, reason = "each test takes a part")]
 mod common;
 
 use thisgpu_build::{Device, Error, Grid, SimConfig};
