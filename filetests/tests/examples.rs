@@ -42,8 +42,11 @@ fn stepping(config: SimConfig) -> Device {
     Device::new(Stepping::new(config, POINTS, SEED, TALLY.clone()))
 }
 
+/// The `main` of an example.
+type Main = fn() -> Result<(), Box<dyn Error>>;
+
 /// The examples by name, without `million`, whose million elements take minutes.
-const EXAMPLES: [(&str, fn() -> Result<(), Box<dyn Error>>); 11] = [
+const EXAMPLES: [(&str, Main); 11] = [
     ("device_call", device_call::main),
     ("elf_cache", elf_cache::main),
     ("faults", faults::main),

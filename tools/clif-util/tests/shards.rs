@@ -18,7 +18,7 @@ fn tests(folder: &Folder) {
     };
     std::fs::create_dir_all(folder.path("tests/below")).unwrap();
     for (index, name) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
-        let text = function(name, 2).repeat(1);
+        let text = function(name, 2);
         let more = "; a comment\n".repeat(index * 40);
         std::fs::write(folder.path(&format!("tests/{name}.clif")), text + &more).unwrap();
     }
