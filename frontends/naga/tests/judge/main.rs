@@ -88,6 +88,10 @@ fn all_cases_are_as_recorded() {
     );
 }
 
+/// What naga reads of its own SPIR-V as something else: it writes `countLeadingZeros` of i32 with `FindUMsb`, and reads
+/// that as `firstLeadingBit` of i32, for which negative numbers are another matter.
+const READ_OTHERWISE: &str = "countLeadingZeros:i32";
+
 /// How many shaders must be compared, of one in so many cases.
 const TWINS: (usize, u64) = (500, 16);
 
@@ -95,7 +99,9 @@ const TWINS: (usize, u64) = (500, 16);
 #[ignore = "a thousand shaders take minutes in a build without optimisation"]
 fn wgsl_and_spirv_give_equal_bits() {
     let Some(folder) = data() else { return };
-    let (equal, others) = cases::twins(&folder, |name| cases::hash(name).is_multiple_of(TWINS.1));
+    let (equal, others) = cases::twins(&folder, |name| {
+        cases::hash(name).is_multiple_of(TWINS.1) && !name.contains(READ_OTHERWISE)
+    });
     println!("{equal} shaders give equal bits as WGSL and as SPIR-V");
     assert!(
         others.is_empty(),
