@@ -70,6 +70,20 @@ pub fn list<'v>(value: &'v Value, key: &str) -> Result<&'v [Value], Outcome> {
         .ok_or_else(|| wrong(format!("no list `{key}`")))
 }
 
+/// What comes of the entry points of a shader when they are translated.
+pub fn translated(code: &str) -> Outcome {
+    let shader = match Shader::wgsl("shader.wgsl", code) {
+        Ok(shader) => shader,
+        Err(error) => return refused(&error),
+    };
+    for entry in shader.entries() {
+        if let Err(error) = shader.translate(entry, &TranslateOptions::default()) {
+            return refused(&error);
+        }
+    }
+    Outcome::Passed
+}
+
 /// Whether a shader computes nothing but the count of a loop, and puts words of constants together: what it stores has
 /// been computed by naga.
 fn is_constant(code: &str) -> bool {
