@@ -120,9 +120,10 @@ impl Shader {
                 source.error(span.unwrap_or(first()), Reason::Naga(message))
             })
         })?;
-        let checked = alignment::check(&module, text);
-        checked.map_err(|(span, reason)| source.error(span, reason))?;
-        Shader::valid(module, source)
+        let shader = Shader::valid(module, source)?;
+        let checked = alignment::check(&shader.module, text);
+        checked.map_err(|(span, reason)| shader.source.error(span, reason))?;
+        Ok(shader)
     }
 
     /// Reads a compute shader in GLSL; messages call it `name`.

@@ -180,6 +180,14 @@ fn refusals_name_line_and_column() {
         // naga: a text that is none, a type that does not fit.
         ("fn f() {\n  let a = ;\n}", 2, 11, false),
         ("@compute @workgroup_size(1) fn main() {\n  let a: u32 = 1.5;\n}", 2, 7, false),
+        // What naga puts in a wrong place.
+        (
+            "struct I { @align(64) x: i32 }\nstruct O { a: i32, b: I }
+@group(0) @binding(0) var<storage, read_write> o: O;\n@compute @workgroup_size(1) fn main() { o.b.x = 1; }",
+            2,
+            1,
+            true,
+        ),
         // The translator: what it has nothing for.
         (
             "@group(0) @binding(0) var t: texture_2d<f32>;\n@group(0) @binding(1) var<storage, read_write> o: vec4<f32>;

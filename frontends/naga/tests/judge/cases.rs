@@ -63,6 +63,40 @@ pub fn twins(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> (usize, V
     found.into_inner().expect("nobody panics")
 }
 
+/// Translates every entry point of every shader of the data, each once: how many shaders there are, how many naga and the
+/// translator refuse, and those that panic or are refused without a place.
+pub fn translated(folder: &Path) -> ([usize; 3], Vec<String>) {
+    let known = Mutex::new(HashSet::new());
+    let found = Mutex::new(([0; 3], Vec::new()));
+    each(
+        folder,
+        |_| true,
+        |case| {
+            for record in &case.lines {
+                let record: Value = serde_json::from_str(record).expect("the data is JSON");
+                let ops = record["ops"].as_array().into_iter().flatten();
+                let codes = ops.map(|op| &op["code"]).chain([&record["wgsl"]]);
+                for code in codes.filter_map(Value::as_str) {
+                    if !known.lock().expect("nobody panics").insert(hash(code)) {
+                        continue;
+                    }
+                    let outcome = std::panic::catch_unwind(|| super::run::translated(code));
+                    let mut found = found.lock().expect("nobody panics");
+                    found.0[0] += 1;
+                    match outcome {
+                        Ok(Outcome::Passed) => {}
+                        Ok(Outcome::Naga(_)) => found.0[1] += 1,
+                        Ok(Outcome::Ours(_)) => found.0[2] += 1,
+                        Ok(other) => found.1.push(format!("{}: {other:?}", case.name)),
+                        Err(_) => found.1.push(format!("{}: a panic", case.name)),
+                    }
+                }
+            }
+        },
+    );
+    found.into_inner().expect("nobody panics")
+}
+
 /// Does something with each case that is taken, on all cores.
 fn each(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync, body: impl Fn(Case) + Sync) {
     let chosen = std::env::var("JUDGE_FILES").ok();

@@ -5,8 +5,9 @@
 //!    `inputSource="storage_r"`, in one record. They are taken from there, if that gives for the last record what it
 //!    has.
 //! 2. The cases that index arrays of matrices have a record for each matrix, and all have the inputs of the last: three
-//!    matrices whose elements are `100 * matrix + 10 * column + row`, and the index. They are made for each record by
-//!    the declarations in its shader, if that gives for the last record what it has.
+//!    matrices with the elements `100 * matrix + 10 * i + j`, where j counts to the number of columns and i beyond, and
+//!    the index. They are made for each record by the declarations in its shader, if that gives for the last record
+//!    what it has.
 //! 3. Bytes of arrays of `vec3` are expected without the gaps between the vectors (`expected.rs`).
 //! 4. A weak exchange may fail without a reason, and the suite computes what the input must hold then from what the
 //!    device says of each exchange. The data holds what a device says that never exchanges. Here the exchanges that are
@@ -91,7 +92,10 @@ fn matrices(record: &Value) -> Option<Vec<u8>> {
         for column in 0..columns {
             for row in 0..rows.next_multiple_of(2) {
                 let value = match row < rows {
-                    true => (100 * matrix + 10 * column + row) as f32,
+                    true => {
+                        let number = column * rows + row;
+                        (100 * matrix + 10 * (number / columns) + number % columns) as f32
+                    }
                     false => 0.0,
                 };
                 match ty.starts_with("f16") {
