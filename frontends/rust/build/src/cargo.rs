@@ -278,7 +278,10 @@ impl Package {
             .as_array()
             .ok_or_else(|| unexpected("a resolved graph"))?;
         let own_id = own["id"].as_str().ok_or_else(|| unexpected("an id"))?;
-        let reached = reached(nodes, own_id);
+        let reached = reached(nodes, own_id, |_| true);
+        // What only runs while the kernels are compiled is built sooner as it is.
+        let macros = macros(packages);
+        let linked = self::reached(nodes, own_id, |id| !macros.contains(id));
         let convergent = dependents(packages, nodes);
         let reached_packages = || {
             packages.iter().filter(|package| {
@@ -289,10 +292,8 @@ impl Package {
         };
         let plain = reached_packages()
             .filter(|package| {
-                package["id"] != own["id"]
-                    && !package["id"]
-                        .as_str()
-                        .is_some_and(|id| convergent.contains(id))
+                let id = package["id"].as_str().unwrap_or_default();
+                id != own_id && linked.contains(id) && !convergent.contains(id)
             })
             .filter_map(|package| {
                 Some(format!(
@@ -330,11 +331,29 @@ impl Package {
     }
 }
 
-/// The packages that are linked into the crate: what it depends on, without what build scripts and tests alone do.
-fn reached<'a>(nodes: &'a [Value], own: &'a str) -> BTreeSet<&'a str> {
+/// The packages that have macros of their own for a library.
+fn macros(packages: &[Value]) -> BTreeSet<&str> {
+    let is_macro = |package: &&Value| {
+        let targets = package["targets"].as_array().into_iter().flatten();
+        let mut kinds = targets.flat_map(|target| target["kind"].as_array().into_iter().flatten());
+        kinds.any(|kind| kind == "proc-macro")
+    };
+    let macros = packages.iter().filter(is_macro);
+    macros
+        .filter_map(|package| package["id"].as_str())
+        .collect()
+}
+
+/// The packages that the crate is made of, as far as they are `wanted`: what it depends on, without what build scripts
+/// and tests alone do.
+fn reached<'a>(
+    nodes: &'a [Value],
+    own: &'a str,
+    wanted: impl Fn(&str) -> bool,
+) -> BTreeSet<&'a str> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![own]);
     while let Some(id) = open.pop() {
-        if !reached.insert(id) {
+        if !wanted(id) || !reached.insert(id) {
             continue;
         }
         let node = nodes.iter().find(|node| node["id"] == id);
@@ -362,6 +381,47 @@ fn dependents<'a>(packages: &'a [Value], nodes: &'a [Value]) -> BTreeSet<&'a str
     nodes
         .iter()
         .filter_map(|node| node["id"].as_str())
-        .filter(|id| reached(nodes, id).into_iter().any(is_library))
+        .filter(|id| reached(nodes, id, |_| true).into_iter().any(is_library))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A crate that depends on one with a macro, whose own dependency another crate has, too.
+    #[test]
+    fn what_only_macros_need_is_not_optimised() {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let manifest = manifest.canonicalize().expect("there");
+        let package = |name: &str, kind: &str| {
+            let path = match name {
+                "own" => manifest.clone(),
+                _ => PathBuf::from("/").join(name).join("Cargo.toml"),
+            };
+            json!({
+                "name": name, "version": "1.0.0", "id": name, "source": "registry",
+                "manifest_path": path, "targets": [{"kind": [kind]}],
+            })
+        };
+        let node = |name: &str, dependencies: &[&str]| {
+            let dependency = |name: &&str| json!({"pkg": name, "dep_kinds": [{"kind": null}]});
+            let dependencies: Vec<Value> = dependencies.iter().map(dependency).collect();
+            json!({"id": name, "deps": dependencies})
+        };
+        let metadata = json!({
+            "packages": [
+                package("own", "lib"), package("derive", "proc-macro"), package("syn", "lib"),
+                package("both", "lib"), package("used", "lib"),
+            ],
+            "resolve": {"nodes": [
+                node("own", &["derive", "used"]), node("derive", &["syn", "both"]), node("syn", &[]),
+                node("both", &[]), node("used", &["both"]),
+            ]},
+            "workspace_root": "/", "target_directory": "/target",
+        });
+        let package = Package::read(&metadata, &manifest).expect("read");
+        assert_eq!(package.plain, ["both@1.0.0", "used@1.0.0"]);
+    }
 }

@@ -109,12 +109,10 @@ pub fn i64_chain(x: &[Longs], mut y: DisjointMut<Longs>) {
     let least = (sum as i64).min(difference as i64) as u64;
     let most = sum.max(difference);
     let offset = sum.wrapping_sub(most).wrapping_add(0x1234_5678_9abc_def0);
-    // Of 128 bits, the sum by words with their carry, the difference as a whole.
-    let (low_sum, carry) = a.overflowing_add(c);
+    // Of 128 bits, the high words with the carry of the low ones.
+    let ((low_sum, carry), (low_rest, borrow)) = (a.overflowing_add(c), a.overflowing_sub(c));
     let high_sum = b.wrapping_add(d).wrapping_add(u64::from(carry));
-    let whole = |low: u64, high: u64| u128::from(high) << 64 | u128::from(low);
-    let rest = whole(a, b).wrapping_sub(whole(c, d));
-    let (low_rest, high_rest) = (rest as u64, (rest >> 64) as u64);
+    let high_rest = b.wrapping_sub(d).wrapping_sub(u64::from(borrow));
     let is_negative = (difference as i64) < 0;
     let chosen = if least == offset || is_negative {
         high_sum
