@@ -13,7 +13,6 @@ use crate::isa::VReg;
 use crate::values::tracking::Name;
 use crate::values::{Held, Holder, Place, Word};
 use crate::vcode::Offer;
-use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -31,12 +30,11 @@ impl Lower<'_> {
             return holders;
         };
         let dfg = &self.input.func.dfg;
-        for value in (0..dfg.num_values()).map(Value::new) {
-            let names = tracking.names(value);
-            if !names.is_empty() && dfg.value_is_real(value) {
-                self.hold(value, &names, &mut holders);
+        tracking.each_named(|value, names| {
+            if dfg.value_is_valid(value) && dfg.value_is_real(value) {
+                self.hold(value, names, &mut holders);
             }
-        }
+        });
         holders
     }
 

@@ -12,7 +12,7 @@
 use super::tracking::{Names, add_names, defining_block, original};
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{
-    Function, InstructionData, Opcode, Type, Value, ValueDef, ValueListPool,
+    Function, Inst, InstructionData, Opcode, Type, Value, ValueDef, ValueListPool,
 };
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
@@ -44,6 +44,9 @@ pub(super) fn recover(func: &Function, names: &mut SecondaryMap<Value, Names>) {
         let results = (func.layout.block_insts(block))
             .flat_map(|inst| func.dfg.inst_results(inst).iter().copied());
         for value in func.dfg.block_params(block).iter().copied().chain(results) {
+            if !numbering.may_be_equal(value) {
+                continue;
+            }
             let number = numbering.number(value, DEPTH);
             if is_wanted.contains(&number) {
                 standing.entry(number).or_default().push(value);
@@ -141,6 +144,18 @@ impl<'a> Numbering<'a> {
             first = next;
         }
         first
+    }
+
+    /// Whether a value may be equal to one that was left out: it has been looked at already, is one of a union, or is
+    /// computed by an operation that is asked for.
+    fn may_be_equal(&mut self, value: Value) -> bool {
+        let first = self.find(value);
+        let dfg = &self.func.dfg;
+        let is_asked = |inst: Inst| self.is_asked[usize::from(dfg.insts[inst].opcode() as u8)];
+        self.numbers[first.index()] != NONE
+            || first != value
+            || dfg.value_def(value).inst().is_some_and(is_asked)
+            || self.others.contains_key(&first)
     }
 
     fn number(&mut self, value: Value, depth: u32) -> u32 {

@@ -79,6 +79,8 @@ pub struct Sources {
     pub(crate) moments: Moments,
     /// The place of each number, from 1.
     places: Vec<SourcePlace>,
+    /// A number that no instruction can have: relative to the function's base location it would stand for none.
+    unusable: u32,
     copied: HashMap<SourcePlace, u32>,
     turns: Vec<TurnOf>,
     known_turns: HashMap<TurnOf, Turn>,
@@ -120,11 +122,21 @@ impl Sources {
 
     /// The number of a place that no instruction of the source has.
     fn number_of_place(&mut self, place: SourcePlace) -> u32 {
-        let places = &mut self.places;
-        *self.copied.entry(place).or_insert_with(|| {
-            places.push(place);
-            places.len() as u32
+        let known = self.copied.get(&place).copied();
+        known.unwrap_or_else(|| {
+            let number = self.add_place(place);
+            self.copied.insert(place, number);
+            number
         })
+    }
+
+    /// A new number for a place.
+    fn add_place(&mut self, place: SourcePlace) -> u32 {
+        if self.places.len() as u32 + 1 == self.unusable {
+            self.places.push(place);
+        }
+        self.places.push(place);
+        self.places.len() as u32
     }
 
     /// Whether the source computes a value in a loop that was copied.
@@ -241,17 +253,19 @@ impl Tracking {
                 }
             }
         }
+        let base = func.params.ensure_base_srcloc(SourceLoc::new(0));
+        sources.unusable = base.bits().wrapping_sub(1);
         for block in blocks {
             let mut next = func.layout.first_inst(block);
             while let Some(inst) = next {
                 next = func.layout.next_inst(inst);
-                sources.places.push(SourcePlace {
+                let number = sources.add_place(SourcePlace {
                     line: line_of(func.srcloc(inst)).unwrap_or(0),
                     block,
                     turn: Turn::default(),
                     moment: moment_of[inst],
                 });
-                set_number(func, inst, sources.places.len() as u32);
+                set_number(func, inst, number);
             }
         }
         self.tables = Some(Box::new(RefCell::new(Tables { sources, names })));
@@ -274,10 +288,13 @@ impl Tracking {
         self.tables.is_some()
     }
 
-    /// The names of a value.
-    pub fn names(&self, value: Value) -> Names {
-        let tables = self.tables.as_ref().map(|tables| tables.borrow());
-        tables.map_or(Names::new(), |tables| tables.names[value].clone())
+    /// Goes through the values that have names, in order.
+    pub fn each_named(&self, mut with: impl FnMut(Value, &[Name])) {
+        let Some(tables) = &self.tables else { return };
+        let tables = tables.borrow();
+        for (value, names) in tables.names.iter().filter(|(_, names)| !names.is_empty()) {
+            with(value, names);
+        }
     }
 
     /// Resolves all aliases, whose names go to what they stand for.
