@@ -42,6 +42,8 @@ macro_rules! examples {
             let mut found: Vec<String> = fs::read_dir(folder)
                 .expect("the examples")
                 .map(|entry| entry.expect("a file").path())
+                // A folder is a workspace of its own.
+                .filter(|path| path.extension().is_some_and(|end| end == "rs"))
                 .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
                 .filter(|name| name != "million")
                 .collect();

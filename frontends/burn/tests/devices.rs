@@ -7,13 +7,23 @@ use burn_thisgpu::ThisGpu;
 #[test]
 fn devices_have_names_of_their_own() {
     let [plain, checking, timed] = [ThisGpu::plain(), ThisGpu::checking(), ThisGpu::timed()];
-    let devices = [plain, checking, timed, plain.threads(1), checking.threads(2)].map(ThisGpu::device);
+    let devices = [
+        plain,
+        checking,
+        timed,
+        plain.threads(1),
+        checking.threads(2),
+    ]
+    .map(ThisGpu::device);
     for (index, device) in devices.iter().enumerate() {
         let same = devices.iter().filter(|other| *other == device).count();
         assert_eq!(same, 1, "device {index} is another's");
     }
     let x = Tensor::<1>::from_floats([1.0, 2.0], &Device::cuda(0));
-    assert_eq!((x + 1.0).into_data().try_to_vec::<f32>().expect("floats"), [2.0, 3.0]);
+    assert_eq!(
+        (x + 1.0).into_data().try_to_vec::<f32>().expect("floats"),
+        [2.0, 3.0]
+    );
 }
 
 /// A read of what nobody wrote is the error of reading what came of it, and of nothing else.
@@ -22,13 +32,20 @@ fn the_checking_device_finds_what_nobody_wrote() {
     let ones = |device: &Device| Tensor::<1>::ones([64], device);
     let device = ThisGpu::checking().device();
     let sum = Tensor::<1>::empty([64], &device) + ones(&device);
-    let error = sum.try_into_data().expect_err("nobody wrote it").to_string();
+    let error = sum
+        .try_into_data()
+        .expect_err("nobody wrote it")
+        .to_string();
     assert!(error.contains("kernel "), "{error}");
     let sum = ones(&device) + ones(&device);
-    assert_eq!(sum.into_data().try_to_vec::<f32>().expect("floats"), [2.0; 64]);
+    assert_eq!(
+        sum.into_data().try_to_vec::<f32>().expect("floats"),
+        [2.0; 64]
+    );
     let device = ThisGpu::plain().device();
     let sum = Tensor::<1>::empty([64], &device) + ones(&device);
-    sum.try_into_data().expect("the plain device looks for nothing");
+    sum.try_into_data()
+        .expect("the plain device looks for nothing");
 }
 
 /// Time on the timed device is cycles, and the same for the same work.

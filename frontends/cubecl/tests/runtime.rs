@@ -294,3 +294,69 @@ fn a_second_process_takes_kernels_from_the_cache() {
     assert_eq!(second["was_kept"], true);
     assert_eq!(first["cycles"], second["cycles"]);
 }
+
+/// A unit for each column, which adds to elements that numbers name, some more than once.
+#[cube(launch)]
+fn add_rows(sums: &mut [f32], rows: &[u32], values: &[f32], columns: usize) {
+    if ABSOLUTE_POS >= columns {
+        terminate!();
+    }
+    for row in 0..rows.len() {
+        let place = rows[row] as usize * columns + ABSOLUTE_POS;
+        sums[place] += values[row * columns + ABSOLUTE_POS];
+    }
+}
+
+/// A unit for each value, which is added atomically to the element that its number names.
+#[cube(launch)]
+fn add_atomically(sums: &mut [Atomic<f32>], rows: &[u32], values: &[f32], columns: usize) {
+    if ABSOLUTE_POS >= values.len() {
+        terminate!();
+    }
+    let place = rows[ABSOLUTE_POS / columns] as usize * columns + ABSOLUTE_POS % columns;
+    sums[place].fetch_add(values[ABSOLUTE_POS]);
+}
+
+/// What is added to an element more than once is added as often as it is, by one unit in turns and by many at once. The
+/// values are whole, so that their order decides nothing.
+#[test]
+fn sums_into_named_elements_count_each_value_once() {
+    for device in [ThisgpuDevice::PLAIN, ThisgpuDevice::CHECKING] {
+        let client = ThisgpuRuntime::client(&device);
+        for (rows, columns) in [(256, 6), (6, 256), (256, 36), (32, 512)] {
+            let elements = rows * columns;
+            let places: Vec<u32> = (0..rows as u32)
+                .map(|row| row * row * 7 % rows as u32)
+                .collect();
+            let values: Vec<f32> = (0..elements)
+                .map(|index| (index % 101) as f32 - 50.0)
+                .collect();
+            let start: Vec<f32> = (0..elements).map(|index| (index % 13) as f32).collect();
+            let mut expected = start.clone();
+            for (index, value) in values.iter().enumerate() {
+                expected[places[index / columns] as usize * columns + index % columns] += value;
+            }
+            for is_atomic in [false, true] {
+                let sums = client.create_from_slice(f32::as_bytes(&start));
+                let names = client.create_from_slice(u32::as_bytes(&places));
+                let added = client.create_from_slice(f32::as_bytes(&values));
+                let units = if is_atomic { elements } else { columns };
+                let (count, size) = (units.div_ceil(64) as u32, CubeDim::new_2d(32, 2));
+                let count = CubeCount::Static(count, 1, 1);
+                let [sum, name, add] = [(&sums, elements), (&names, rows), (&added, elements)]
+                    .map(|(handle, elements)| argument(handle, elements));
+                if is_atomic {
+                    add_atomically::launch(&client, count, size, sum, name, add, columns);
+                } else {
+                    add_rows::launch(&client, count, size, sum, name, add, columns);
+                }
+                let bytes = client.read_one(sums).expect("the kernel is right");
+                let found = f32::from_bytes(&bytes);
+                assert_eq!(
+                    found, expected,
+                    "{rows} by {columns}, atomically: {is_atomic}"
+                );
+            }
+        }
+    }
+}

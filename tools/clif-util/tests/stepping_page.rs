@@ -15,8 +15,14 @@ fn guide() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide")
 }
 
+fn path_of_page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join("docs/guide/stepping.md")
+}
+
 fn page() -> String {
-    fs::read_to_string(guide().join("stepping.md")).unwrap()
+    fs::read_to_string(path_of_page()).unwrap()
 }
 
 fn is_blessed() -> bool {
@@ -158,7 +164,7 @@ fn the_editor_and_the_adapter_say_what_is_shown() {
             page = page.replacen(&block, now, 1);
             rest = behind;
         }
-        fs::write(guide().join("stepping.md"), page).unwrap();
+        fs::write(path_of_page(), page).unwrap();
     } else {
         assert_eq!(told, shown);
     }
