@@ -68,6 +68,10 @@ fn on_the_host(inputs: &[u64]) -> Results {
 /// Instructions that a warp may issue: a regular expression is compiled, a graph is searched.
 const BUDGET: u64 = 1 << 32;
 
+/// Functions in which LLVM adds to the value of an option before it looks whether there is one, and then uses neither.
+/// A sum of what nobody wrote is a finding: marks go along with copies, not through carries.
+const ADDS_BEFORE_IT_LOOKS: &[&str] = &["unicode_segmentation"];
+
 /// What is wrong with a kernel: a fault, what the simulator finds, a result that is not the host's.
 fn wrong(
     device: &Device,
@@ -85,8 +89,12 @@ fn wrong(
         .heap(256 << 20)
         .run()
         .map_err(|error| error.to_string())?;
-    if let Some(finding) = report.findings.first() {
-        return Err(finding.to_string());
+    let mut findings = report.findings.iter().map(ToString::to_string);
+    let is_known = |finding: &String| {
+        ADDS_BEFORE_IT_LOOKS.contains(&name) && finding.contains("before anything was written")
+    };
+    if let Some(finding) = findings.find(|finding| !is_known(finding)) {
+        return Err(finding);
     }
     if let Some(hazard) = report.hazards.first() {
         return Err(hazard.to_string());
