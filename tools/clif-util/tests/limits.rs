@@ -228,7 +228,7 @@ fn budgets_and_buffers_of_a_launch() {
     let arguments = launch("uninit:4");
     let message = fail(1, &arguments.each_ref().map(String::as_str));
     assert!(
-        message.contains("4 bytes of global memory at offset 0x0 are read before"),
+        message.contains("4 bytes of global memory at offset 0x0 are used before"),
         "{message}"
     );
     assert!(message.contains("(line 4 of "), "{message}");
