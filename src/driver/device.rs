@@ -108,9 +108,9 @@ impl Device {
         self.allocate_for(bytes, Origin::Host(Location::caller()))
     }
 
-    /// New memory that nobody has written, for kernels alone, such as a heap of theirs: the host does not read what they
-    /// leave there. So a copy of bytes that nobody wrote, the room between the fields of a structure, is no mistake there
-    /// to a checking simulator, but the use of such a copy is.
+    /// New memory that nobody has written, for kernels alone, such as a heap of theirs: the host does not read what
+    /// they leave there. So a copy of bytes that nobody wrote, the room between the fields of a structure, is no
+    /// mistake there to a checking simulator, but the use of such a copy is.
     ///
     /// # Errors
     /// When there is not so much.

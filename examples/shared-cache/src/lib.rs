@@ -1,8 +1,8 @@
 //! A store of opendal behind a cache of compiled code.
 //!
 //! opendal knows Redis, S3, GCS, Azure, WebDAV and some dozens more by one interface; which of them are built in, its
-//! features say. [`Shared`] is the bridge: two methods, a time limit, and a prefix, since a server may keep other things
-//! too. What an entry is worth the cache checks itself.
+//! features say. [`Shared`] is the bridge: two methods, a time limit, and a prefix, since a server may keep other
+//! things too. What an entry is worth the cache checks itself.
 
 use anyhow::{Context, Result};
 use cranelift_thisgpu::compile::{CacheKey, CacheStore};
@@ -27,8 +27,8 @@ impl Shared {
     const PREFIX: &str = "thisgpu";
 
     /// The store of a service, `redis` or `s3` say, with opendal's options for it as `NAME=VALUE`: for Redis
-    /// `endpoint=redis://127.0.0.1:6379`, for S3 `bucket=NAME`, `region=NAME` and `endpoint=URL` (secrets are taken from
-    /// the environment as S3's own tools do).
+    /// `endpoint=redis://127.0.0.1:6379`, for S3 `bucket=NAME`, `region=NAME` and `endpoint=URL` (secrets are taken
+    /// from the environment as S3's own tools do).
     ///
     /// # Errors
     /// When the service is not built in, or an option is missing or wrong.

@@ -1,5 +1,6 @@
-//! A server of Redis on the loopback, two processes that compile, and a server that dies. Without `redis-server` (Debian:
-//! the package of that name) these tests say that they are skipped. `SHARED_CACHE_FUNCTIONS` says how many functions.
+//! A server of Redis on the loopback, two processes that compile, and a server that dies. Without `redis-server`
+//! (Debian: the package of that name) these tests say that they are skipped. `SHARED_CACHE_FUNCTIONS` says how many
+//! functions.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};

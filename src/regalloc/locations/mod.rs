@@ -6,10 +6,10 @@
 //!
 //! Nothing is asked of the allocator, so all of them are followed alike: what it does is seen in its code. What has to
 //! be known of the function is taken down before it is changed ([`before`]). Then there is a forward data flow
-//! ([`flow`]) over what the places of the machine hold ([`state`]), which is written down ([`record`]). An instruction that was there
-//! before puts its results into its registers; copies, stores to the spill area and loads from it hand on what they
-//! read; whatever else is written is lost. Where control meets, a place holds what it holds on all ways in; a parameter
-//! is the argument that each of them passes.
+//! ([`flow`]) over what the places of the machine hold ([`state`]), which is written down ([`record`]). An instruction
+//! that was there before puts its results into its registers; copies, stores to the spill area and loads from it hand
+//! on what they read; whatever else is written is lost. Where control meets, a place holds what it holds on all ways
+//! in; a parameter is the argument that each of them passes.
 //!
 //! A value is the one that its definition gave last. The definition of a word takes the word from all places that it
 //! was in, and makes the whole value unknown until its last word is there, or a debugger would show halves of two

@@ -1,9 +1,9 @@
 //! What a load has brought that nobody wrote.
 //!
-//! A copy of such bytes is no mistake: the room between the fields of a structure, behind the end of a vector, the other
-//! variants of an enumeration. So a load does not blame them; it leaves a *gap* in the register, with the place it came
-//! from, and what uses the value names both. Moves, choices and stores carry gaps along, byte by byte; every other
-//! instruction closes those of its results. MOV, SEL, PRMT and stores are told apart by [`super::init`].
+//! A copy of such bytes is no mistake: the room between the fields of a structure, behind the end of a vector, the
+//! other variants of an enumeration. So a load does not blame them; it leaves a *gap* in the register, with the place
+//! it came from, and what uses the value names both. Moves, choices and stores carry gaps along, byte by byte; every
+//! other instruction closes those of its results. MOV, SEL, PRMT and stores are told apart by [`super::init`].
 
 use super::Spot;
 use crate::launch::{Resource, Window};

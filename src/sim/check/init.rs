@@ -1,14 +1,14 @@
 //! Reads of what nothing was written to.
 //!
 //! A register or byte is *defined* once something was written to it. Using an undefined one is a finding. Moving it is
-//! none: MOV, SEL, PRMT, LOP3, SHF, loads and stores carry the mark along, so saving registers that hold nothing, or copying a
-//! structure with gaps, is no error. A finding about what was loaded names the load, too ([`super::gaps`]). Uses are
-//! everything else: an address, a branch, arithmetic, an atomic or strong access, and a store to global memory, which
-//! the host may read, unless the allocation is the kernels' own (`Driver::make_private`).
+//! none: MOV, SEL, PRMT, LOP3, SHF, loads and stores carry the mark along, so saving registers that hold nothing, or
+//! copying a structure with gaps, is no error. A finding about what was loaded names the load, too ([`super::gaps`]).
+//! Uses are everything else: an address, a branch, arithmetic, an atomic or strong access, and a store to global
+//! memory, which the host may read, unless the allocation is the kernels' own (`Driver::make_private`).
 //!
-//! A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it: code takes
-//! words apart. Only addresses and floats need all of it. Marks move word by word through PRMT, LOP3 and SHF, else byte
-//! by byte.
+//! A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it: code
+//! takes words apart. Only addresses and floats need all of it. Marks move word by word through PRMT, LOP3 and SHF,
+//! else byte by byte.
 
 use super::Checker;
 use super::gaps::{Gap, Gaps, WHOLE};

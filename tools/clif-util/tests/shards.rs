@@ -12,7 +12,8 @@ use std::path::Path;
 fn tests(folder: &Folder) {
     let function = |name: &str, result: u32| {
         format!(
-            "test run\ntarget thisgpu\n\nfunction %{name}(i32) -> i32 {{\nblock0(v0: i32):\n    v1 = iconst.i32 1\n    v2 = iadd v0, v1\n    \
+            "test run\ntarget thisgpu\n\nfunction %{name}(i32) -> i32 {{\nblock0(v0: i32):\n    \
+             v1 = iconst.i32 1\n    v2 = iadd v0, v1\n    \
              return v2\n}}\n; run: %{name}(1) == {result}\n"
         )
     };

@@ -63,8 +63,8 @@ pub fn twins(folder: &Path, is_taken: impl Fn(&str) -> bool + Sync) -> (usize, V
     found.into_inner().expect("nobody panics")
 }
 
-/// Translates every entry point of every shader of the data, each once: how many shaders there are, how many naga and the
-/// translator refuse, and those that panic or are refused without a place.
+/// Translates every entry point of every shader of the data, each once: how many shaders there are, how many naga and
+/// the translator refuse, and those that panic or are refused without a place.
 pub fn translated(folder: &Path) -> ([usize; 3], Vec<String>) {
     let known = Mutex::new(HashSet::new());
     let found = Mutex::new(([0; 3], Vec::new()));

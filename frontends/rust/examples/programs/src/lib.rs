@@ -1,5 +1,5 @@
-//! Twelve programs as a user writes them, each in a file of its own: what `thisgpu-build`'s test `programs` launches and
-//! compares with the same on the host.
+//! Twelve programs as a user writes them, each in a file of its own: what `thisgpu-build`'s test `programs` launches
+//! and compares with the same on the host.
 
 #![no_std]
 
