@@ -43,6 +43,7 @@ use hashbrown::HashMap;
 use limits::Limits;
 use logic::Logic;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::ops::Deref;
 use word::Byte;
 use zeros::Zeros;
@@ -203,8 +204,8 @@ fn plan(
         flow,
     };
     let mut fuser = Fuser {
-        zeros: Zeros::of(&definitions, flow),
         definitions,
+        zeros: OnceCell::new(),
         kernel,
         current: None,
         asked: EntitySet::with_capacity(func.dfg.num_values()),
@@ -254,7 +255,8 @@ impl Fusion {
 /// A function, and where in it trees are looked for.
 struct Fuser<'a> {
     definitions: Definitions<'a>,
-    zeros: Zeros,
+    /// Found when a sum is met: most trees of logic have none.
+    zeros: OnceCell<Zeros>,
     kernel: bool,
     /// The block of the root.
     current: Option<Block>,
@@ -273,6 +275,10 @@ impl<'a> Deref for Fuser<'a> {
 }
 
 impl Fuser<'_> {
+    fn zeros(&self) -> &Zeros {
+        (self.zeros).get_or_init(|| Zeros::of(&self.definitions, self.definitions.flow))
+    }
+
     fn is_used_once(&self, value: Value) -> bool {
         self.is_used_once_in(value, self.current)
     }

@@ -231,7 +231,7 @@ impl Walk<'_> {
             return None;
         }
         // Two equal bytes are one for a disjunction; every other sum has a zero for each byte.
-        if opcode != Opcode::Bor && !self.fuser.zeros.may_complement([x, y], op.size) {
+        if opcode != Opcode::Bor && !self.fuser.zeros().may_complement([x, y], op.size) {
             return None;
         }
         let (a, b) = (self.below(op, x), self.below(op, y));
