@@ -55,6 +55,11 @@ pub trait CacheStore: fmt::Debug + Send + Sync {
     fn remove(&self, key: &CacheKey) {
         let _ = key;
     }
+
+    /// What messages call it.
+    fn name(&self) -> String {
+        "a store".into()
+    }
 }
 
 impl Compiler {

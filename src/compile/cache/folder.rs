@@ -182,6 +182,10 @@ impl CacheStore for Folder {
         // Another process may have been faster.
         let _ = fs::remove_file(self.file(key));
     }
+
+    fn name(&self) -> String {
+        format!("the folder {}", self.path.display())
+    }
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

@@ -62,26 +62,31 @@ impl Layer {
 
     /// Removes an entry that is damaged.
     pub(super) fn remove(&self, key: &CacheKey) {
-        log::warn!("cache: the entry {key} is damaged and is removed");
+        let name = self.store.name();
+        log::warn!("cache: the entry {key} of {name} is damaged and is removed");
         self.store.remove(key);
     }
 
     fn ask<T>(&self, question: impl FnOnce(&dyn CacheStore) -> io::Result<T>) -> io::Result<T> {
         if self.failures().forbid() {
-            return Err(io::Error::other("the store failed and is left alone"));
+            return Err(io::Error::other(format!(
+                "{} failed {FAILURES} times and is left alone for {PAUSE:?}",
+                self.store.name()
+            )));
         }
         // Nothing is locked meanwhile: others may ask.
         let answer = question(&*self.store);
         let mut failures = self.failures();
         match &answer {
             Ok(_) if failures.in_a_row > 0 => {
-                log::info!("cache: the store answers again");
+                log::info!("cache: {} answers again", self.store.name());
                 *failures = Failures::default();
             }
             Ok(_) => {}
             Err(error) => {
                 if failures.in_a_row == 0 {
-                    log::warn!("cache: {error}; what is compiled is not kept there");
+                    let name = self.store.name();
+                    log::warn!("cache: {name}: {error}; what is compiled is not kept there");
                 }
                 failures.in_a_row += 1;
                 failures.last = Some(Instant::now());

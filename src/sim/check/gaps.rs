@@ -2,8 +2,8 @@
 //!
 //! A copy of such bytes is no mistake: the room between the fields of a structure, behind the end of a vector, the
 //! other variants of an enumeration. So a load does not blame them; it leaves a *gap* in the register, with the place
-//! it came from, and what uses the value names both. Moves, choices and stores carry gaps along, byte by byte; every
-//! other instruction closes those of its results. MOV, SEL, PRMT and stores are told apart by [`super::init`].
+//! it came from, and what uses the value names both. MOV, SEL, FSEL and stores carry gaps along byte by byte, PRMT,
+//! LOP3 and SHF word by word ([`super::init`] tells them apart); every other instruction closes those of its results.
 
 use super::Spot;
 use crate::launch::{Resource, Window};
