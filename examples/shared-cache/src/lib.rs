@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 /// A store that many machines reach.
 #[derive(Debug)]
 pub struct Shared {
+    service: String,
     operator: Operator,
     /// What waits for the network. Threads that compile block on it.
     runtime: Runtime,
@@ -44,12 +45,15 @@ impl Shared {
             .worker_threads(1)
             .enable_all()
             .build()?;
+        // Whatever is built in; it may be called again.
+        opendal::init_default_registry();
         let operator = {
             let _entered = runtime.enter();
             Operator::via_iter(service, options)
                 .with_context(|| format!("the service {service}"))?
         };
         Ok(Self {
+            service: service.into(),
             operator,
             runtime,
             limit,
@@ -90,12 +94,17 @@ impl CacheStore for Shared {
     }
 
     fn insert(&self, key: &CacheKey, entry: &[u8]) -> io::Result<()> {
-        let written = self.operator.write(&Self::path(key), entry.to_vec());
+        let path = Self::path(key);
+        let written = self.operator.write(&path, entry.to_vec());
         self.wait(written).map(|_| ())
     }
 
     fn remove(&self, key: &CacheKey) {
         // It is replaced when it is compiled, or stays what it is: a miss.
         _ = self.wait(self.operator.delete(&Self::path(key)));
+    }
+
+    fn name(&self) -> String {
+        format!("the service {}", self.service)
     }
 }

@@ -62,6 +62,10 @@ impl<S: CacheStore> CacheStore for Counted<S> {
     fn remove(&self, key: &CacheKey) {
         self.0.remove(key);
     }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
 }
 
 fn main() -> Result<()> {
