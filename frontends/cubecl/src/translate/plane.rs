@@ -1,23 +1,15 @@
 //! Operations of a plane: the lanes of a warp that are active together.
 //!
 //! A plane may be short of units, at the end of a cube whose size is no multiple of 32 or in a branch that only some
-//! take, and a shuffle from a lane that is not active is a fault. So every lane asks [`gpu_activemask`] who is there
-//! and reads only from those:
-//!
-//! - a *reduction* takes five steps; in step k a lane has the value of all active lanes of its block of 2^k lanes and
-//!   adds that of the neighbouring block, which its lowest active lane has. All lanes end with the same value, and all
-//!   add the same two numbers in each step.
-//! - a *scan* (Sklansky) takes five steps; in step k the lanes in the upper half of a block of 2^(k+1) add what the
-//!   last active lane of the lower half has.
-//! - a shuffle whose source is not active gives the lane's own value.
+//! take, and a shuffle from a lane that is not active is a fault. So every lane asks who is there and reads only from
+//! those, in the steps of [`ActiveLanes`]. A shuffle whose source is not active gives the lane's own value.
 
 use super::types::{self, Scalar};
 use super::{Lanes, Result, Translator, unsupported};
-use crate::properties::PLANE_UNITS;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};
-use cranelift_thisgpu::build::GpuBuilder;
+use cranelift_thisgpu::build::{ActiveLanes, GpuBuilder, Peer};
 use cubecl_core::ir::dialect::{OperationPtrExt, plane::BroadcastOp};
 use pliron::context::Ptr;
 use pliron::operation::Operation;
@@ -36,9 +28,9 @@ impl Translator<'_, '_, '_> {
     pub(super) fn plane(&mut self, op: Ptr<Operation>, name: &str) -> Result<bool> {
         match name {
             "elect" => {
-                let (mask, lane) = (self.active(), self.lane());
-                let first = self.builder.ins().ctz(mask);
-                let elected = self.builder.ins().icmp(IntCC::Equal, lane, first);
+                let active = self.active();
+                let first = active.first(self.builder);
+                let elected = self.builder.ins().icmp(IntCC::Equal, active.own, first);
                 self.define(op, vec![elected]);
             }
             "all" => {
@@ -67,17 +59,17 @@ impl Translator<'_, '_, '_> {
                 self.shuffle(op, lane)?;
             }
             "shuffle_xor" => {
-                let (lane, mask) = (self.lane(), self.single(op, 1)?);
+                let (lane, mask) = (self.hardware("gpu_laneid", I32), self.single(op, 1)?);
                 let source = self.builder.ins().bxor(lane, mask);
                 self.shuffle(op, source)?;
             }
             "shuffle_up" => {
-                let (lane, delta) = (self.lane(), self.single(op, 1)?);
+                let (lane, delta) = (self.hardware("gpu_laneid", I32), self.single(op, 1)?);
                 let source = self.builder.ins().isub(lane, delta);
                 self.shuffle(op, source)?;
             }
             "shuffle_down" => {
-                let (lane, delta) = (self.lane(), self.single(op, 1)?);
+                let (lane, delta) = (self.hardware("gpu_laneid", I32), self.single(op, 1)?);
                 let source = self.builder.ins().iadd(lane, delta);
                 self.shuffle(op, source)?;
             }
@@ -106,26 +98,10 @@ impl Translator<'_, '_, '_> {
         Ok(true)
     }
 
-    fn active(&mut self) -> Value {
-        self.builder.intrinsic("gpu_activemask", &[])
-    }
-
-    fn lane(&mut self) -> Value {
-        self.hardware("gpu_laneid", I32)
-    }
-
     /// The operand of the lane `source`, or the own one where that lane is none or not active.
     fn shuffle(&mut self, op: Ptr<Operation>, source: Value) -> Result<()> {
         let source = self.resize(source, I32);
-        let (mask, own) = (self.active(), self.lane());
-        let limit = self.integer(I32, PLANE_UNITS.into());
-        let exists = self
-            .builder
-            .ins()
-            .icmp(IntCC::UnsignedLessThan, source, limit);
-        let is_active = self.is_active(mask, source);
-        let readable = self.builder.ins().band(exists, is_active);
-        let source = self.builder.ins().select(readable, source, own);
+        let source = self.active().readable(self.builder, source);
         let scalars = types::lanes(self.context, self.result_type(op))?;
         let lanes = self.operand(op, 0)?;
         let lanes = self.read(&lanes, &scalars, source)?;
@@ -133,11 +109,8 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
-    fn is_active(&mut self, mask: Value, lane: Value) -> Value {
-        let bit = self.builder.ins().ushr(mask, lane);
-        let bit = self.builder.ins().band_imm_u(bit, 1);
-        let zero = self.integer(I32, 0);
-        self.builder.ins().icmp(IntCC::NotEqual, bit, zero)
+    fn active(&mut self) -> ActiveLanes {
+        ActiveLanes::new(self.builder)
     }
 
     /// The lanes of the unit `source`, which is active.
@@ -164,41 +137,29 @@ impl Translator<'_, '_, '_> {
     fn reduce(&mut self, op: Ptr<Operation>, combine: Combine) -> Result<()> {
         let scalars = types::lanes(self.context, self.result_type(op))?;
         let mut values = self.operand(op, 0)?;
-        let (mask, own) = (self.active(), self.lane());
-        for step in 0..PLANE_UNITS.ilog2() {
-            let width = 1i64 << step;
-            // The first lane of the block beside the own one, and who of that is active.
-            let beside = self.builder.ins().bxor_imm_u(own, width);
-            let start = self.builder.ins().band_imm_u(beside, -width & 31);
-            let shifted = self.builder.ins().ushr(mask, start);
-            let block = self.integer(I32, low_bits(width));
-            let there = self.builder.ins().band(shifted, block);
-            let first = self.builder.ins().ctz(there);
-            let first = self.builder.ins().iadd(start, first);
-            values = self.step(&values, &scalars, there, first, own, combine)?;
+        let active = self.active();
+        for step in 0..ActiveLanes::STEPS {
+            let peer = active.reduction(self.builder, step);
+            values = self.step(&values, &scalars, peer, combine)?;
         }
         self.define(op, values);
         Ok(())
     }
 
-    /// The values combined with those of `source`, if anybody is `there`.
+    /// The values combined with those of the peer, if there is one. All operations give the same for either order.
     fn step(
         &mut self,
         values: &[Value],
         scalars: &[Scalar],
-        there: Value,
-        source: Value,
-        own: Value,
+        peer: Peer,
         combine: Combine,
     ) -> Result<Lanes> {
-        let zero = self.integer(I32, 0);
-        let any = self.builder.ins().icmp(IntCC::NotEqual, there, zero);
-        let source = self.builder.ins().select(any, source, own);
-        let others = self.read(values, scalars, source)?;
+        let others = self.read(values, scalars, peer.lane)?;
         let mut result = Vec::with_capacity(values.len());
         for ((&value, other), &scalar) in values.iter().zip(others).zip(scalars) {
             let combined = self.combined(value, other, scalar, combine);
-            result.push(self.builder.ins().select(any, combined, value));
+            let taken = self.builder.ins().select(peer.is_there, combined, value);
+            result.push(taken);
         }
         Ok(result)
     }
@@ -222,33 +183,17 @@ impl Translator<'_, '_, '_> {
     fn scan(&mut self, op: Ptr<Operation>, combine: Combine, inclusive: bool) -> Result<()> {
         let scalars = types::lanes(self.context, self.result_type(op))?;
         let mut values = self.operand(op, 0)?;
-        let (mask, own) = (self.active(), self.lane());
-        for step in 0..PLANE_UNITS.ilog2() {
-            let width = 1i64 << step;
-            let start = self.builder.ins().band_imm_u(own, -(2 * width) & 31);
-            let shifted = self.builder.ins().ushr(mask, start);
-            let block = self.integer(I32, low_bits(width));
-            let below = self.builder.ins().band(shifted, block);
-            // Only the upper half takes something.
-            let upper = self.builder.ins().band_imm_u(own, width);
-            let zero = self.integer(I32, 0);
-            let there = self.builder.ins().select(upper, below, zero);
-            let last = self.last_of(there);
-            let last = self.builder.ins().iadd(start, last);
-            values = self.step(&values, &scalars, there, last, own, combine)?;
+        let active = self.active();
+        for step in 0..ActiveLanes::STEPS {
+            let peer = active.scan(self.builder, step);
+            values = self.step(&values, &scalars, peer, combine)?;
         }
         if !inclusive {
-            values = self.shifted_up(&values, &scalars, mask, own, combine)?;
+            let before = active.before(self.builder);
+            values = self.shifted_up(&values, &scalars, before, combine)?;
         }
         self.define(op, values);
         Ok(())
-    }
-
-    /// The number of the highest bit of a mask that has one.
-    fn last_of(&mut self, mask: Value) -> Value {
-        let zeros = self.builder.ins().clz(mask);
-        let highest = self.integer(I32, 31);
-        self.builder.ins().isub(highest, zeros)
     }
 
     /// The values of the active lane before, in the first lane what changes nothing.
@@ -256,19 +201,10 @@ impl Translator<'_, '_, '_> {
         &mut self,
         values: &[Value],
         scalars: &[Scalar],
-        mask: Value,
-        own: Value,
+        before: Peer,
         combine: Combine,
     ) -> Result<Lanes> {
-        let one = self.integer(I32, 1);
-        let bit = self.builder.ins().ishl(one, own);
-        let lower = self.builder.ins().isub(bit, one);
-        let before = self.builder.ins().band(mask, lower);
-        let zero = self.integer(I32, 0);
-        let any = self.builder.ins().icmp(IntCC::NotEqual, before, zero);
-        let last = self.last_of(before);
-        let source = self.builder.ins().select(any, last, own);
-        let others = self.read(values, scalars, source)?;
+        let others = self.read(values, scalars, before.lane)?;
         let mut result = Vec::with_capacity(values.len());
         for (other, &scalar) in others.into_iter().zip(scalars) {
             let neutral = match (combine, scalar.is_float()) {
@@ -276,13 +212,9 @@ impl Translator<'_, '_, '_> {
                 (Combine::Product, false) => self.integer(scalar.clif(), 1),
                 _ => self.zero(scalar),
             };
-            result.push(self.builder.ins().select(any, other, neutral));
+            let taken = self.builder.ins().select(before.is_there, other, neutral);
+            result.push(taken);
         }
         Ok(result)
     }
-}
-
-/// A mask of so many lanes from the first on.
-fn low_bits(count: i64) -> i64 {
-    (1 << count) - 1
 }

@@ -1,19 +1,15 @@
 //! Operations of a subgroup, which is a warp, on the invocations that are active there.
 //!
-//! A reduction goes through blocks of 1, 2, 4, 8 and 16 lanes: each lane adds what the first active lane of the block
-//! beside its own has, which is the sum of that block, so lanes that are not active are never read. A scan does the
-//! same with the last active lane of the block below.
+//! A reduction and a scan take the steps of [`ActiveLanes`], so lanes that are not active are never read.
 
-use super::builtins::SUBGROUP;
 use super::values::{Lanes, Value};
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
 use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8, I32, I64};
-use cranelift_thisgpu::build::GpuBuilder;
+use cranelift_codegen::ir::types::{I32, I64};
+use cranelift_thisgpu::build::{ActiveLanes, GpuBuilder, Peer};
 use naga::{
     CollectiveOperation, Direction, Expression, GatherMode, Handle, Scalar, ScalarKind,
     SubgroupOperation,
@@ -44,7 +40,6 @@ impl Translator<'_, '_, '_> {
         result: Handle<Expression>,
     ) -> Result<()> {
         let lanes = self.lanes(argument)?;
-        let own = self.builder.intrinsic("gpu_laneid", &[]);
         let number = match mode {
             GatherMode::BroadcastFirst => None,
             GatherMode::Broadcast(number)
@@ -62,9 +57,10 @@ impl Translator<'_, '_, '_> {
                 Some(self.integer(I32, number))
             }
         };
-        let mask = self.builder.intrinsic("gpu_activemask", &[]);
+        let active = ActiveLanes::new(self.builder);
+        let own = active.own;
         let source = match (mode, number) {
-            (GatherMode::BroadcastFirst, _) => self.builder.ins().ctz(mask),
+            (GatherMode::BroadcastFirst, _) => active.first(self.builder),
             (_, None) => return Err(invalid("a lane that is not named")),
             (GatherMode::Broadcast(_) | GatherMode::Shuffle(_), Some(number)) => number,
             (GatherMode::ShuffleDown(_), Some(number)) => self.builder.ins().iadd(own, number),
@@ -77,21 +73,10 @@ impl Translator<'_, '_, '_> {
                 self.builder.ins().bxor(own, number)
             }
         };
-        let source = self.readable(source, own, mask);
+        let source = active.readable(self.builder, source);
         let lanes = self.read(&lanes, source)?;
         self.frame.values[result.index()] = Some(Value::Lanes(lanes));
         Ok(())
-    }
-
-    /// A lane that may be read: the own one in the place of one that is none or is not active.
-    fn readable(&mut self, source: ir::Value, own: ir::Value, mask: ir::Value) -> ir::Value {
-        let limit = self.integer(I32, SUBGROUP.into());
-        let exists = (self.builder.ins()).icmp(IntCC::UnsignedLessThan, source, limit);
-        let bit = self.builder.ins().ushr(mask, source);
-        let bit = self.builder.ins().band_imm_u(bit, 1);
-        let bit = self.builder.ins().ireduce(I8, bit);
-        let is_active = self.builder.ins().band(exists, bit);
-        self.builder.ins().select(is_active, source, own)
     }
 
     /// The lanes of the invocation `source`, which is active, by words.
@@ -142,16 +127,14 @@ impl Translator<'_, '_, '_> {
             }
             _ => {
                 let scalar = self.scalar(&self.type_of(argument))?;
-                let mask = self.builder.intrinsic("gpu_activemask", &[]);
-                let own = self.builder.intrinsic("gpu_laneid", &[]);
+                let active = ActiveLanes::new(self.builder);
                 match kind {
-                    CollectiveOperation::Reduce => self.reduction(op, scalar, lanes, mask, own)?,
-                    CollectiveOperation::InclusiveScan => {
-                        self.scan(op, scalar, lanes, mask, own)?
-                    }
+                    CollectiveOperation::Reduce => self.reduction(op, scalar, lanes, active)?,
+                    CollectiveOperation::InclusiveScan => self.scan(op, scalar, lanes, active)?,
                     CollectiveOperation::ExclusiveScan => {
-                        let sums = self.scan(op, scalar, lanes, mask, own)?;
-                        self.shifted(op, scalar, &sums, mask, own)?
+                        let sums = self.scan(op, scalar, lanes, active)?;
+                        let before = active.before(self.builder);
+                        self.shifted(op, scalar, &sums, before)?
                     }
                 }
             }
@@ -165,20 +148,11 @@ impl Translator<'_, '_, '_> {
         op: SubgroupOperation,
         scalar: Scalar,
         mut lanes: Lanes,
-        mask: ir::Value,
-        own: ir::Value,
+        active: ActiveLanes,
     ) -> Result<Lanes> {
-        for step in 0..SUBGROUP.ilog2() {
-            let width = 1i64 << step;
-            let beside = self.builder.ins().bxor_imm_u(own, width);
-            let start = self.builder.ins().band_imm_u(beside, -width & 31);
-            let shifted = self.builder.ins().ushr(mask, start);
-            let there = self.builder.ins().band_imm_u(shifted, (1 << width) - 1);
-            let first = self.builder.ins().ctz(there);
-            let source = self.builder.ins().iadd(start, first);
-            // Lower lanes stand in front, so that sums of floats are the same in all lanes.
-            let is_upper = self.builder.ins().band_imm_u(own, width);
-            lanes = self.step(op, scalar, &lanes, there, source, own, Some(is_upper))?;
+        for step in 0..ActiveLanes::STEPS {
+            let peer = active.reduction(self.builder, step);
+            lanes = self.step(op, scalar, &lanes, peer)?;
         }
         Ok(lanes)
     }
@@ -188,67 +162,39 @@ impl Translator<'_, '_, '_> {
         op: SubgroupOperation,
         scalar: Scalar,
         mut lanes: Lanes,
-        mask: ir::Value,
-        own: ir::Value,
+        mut active: ActiveLanes,
     ) -> Result<Lanes> {
-        let mask = match planted(Mistake::InactiveScan) {
-            true => self.integer(I32, -1),
-            false => mask,
-        };
-        for step in 0..SUBGROUP.ilog2() {
-            let width = 1i64 << step;
-            let start = self.builder.ins().band_imm_u(own, -(2 * width) & 31);
-            let shifted = self.builder.ins().ushr(mask, start);
-            let below = self.builder.ins().band_imm_u(shifted, (1 << width) - 1);
-            // Only the upper half takes something.
-            let is_upper = self.builder.ins().band_imm_u(own, width);
-            let zero = self.integer(I32, 0);
-            let there = self.builder.ins().select(is_upper, below, zero);
-            let last = self.last_of(there);
-            let source = self.builder.ins().iadd(start, last);
-            lanes = self.step(op, scalar, &lanes, there, source, own, None)?;
+        if planted(Mistake::InactiveScan) {
+            active.mask = self.integer(I32, -1);
+        }
+        for step in 0..ActiveLanes::STEPS {
+            let peer = active.scan(self.builder, step);
+            lanes = self.step(op, scalar, &lanes, peer)?;
         }
         Ok(lanes)
     }
 
-    /// The number of the highest bit of a mask that has one.
-    fn last_of(&mut self, mask: ir::Value) -> ir::Value {
-        let zeros = self.builder.ins().clz(mask);
-        let highest = self.integer(I32, 31);
-        self.builder.ins().isub(highest, zeros)
-    }
-
-    /// The lanes combined with those of `source`, if anybody is `there`. The other's stand in front, but where
-    /// `is_upper` is given and 0.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of them differ from step to step"
-    )]
+    /// The lanes combined with those of the peer, if there is one. Lower lanes stand in front, so that sums of floats
+    /// are the same in all lanes.
     fn step(
         &mut self,
         op: SubgroupOperation,
         scalar: Scalar,
         lanes: &[ir::Value],
-        there: ir::Value,
-        source: ir::Value,
-        own: ir::Value,
-        is_upper: Option<ir::Value>,
+        peer: Peer,
     ) -> Result<Lanes> {
-        let zero = self.integer(I32, 0);
-        let any = self.builder.ins().icmp(IntCC::NotEqual, there, zero);
-        let source = self.builder.ins().select(any, source, own);
-        let others = self.read(lanes, source)?;
+        let others = self.read(lanes, peer.lane)?;
         let mut results = Vec::with_capacity(lanes.len());
         for (&lane, other) in lanes.iter().zip(others) {
-            let (front, behind) = match is_upper {
-                Some(is_upper) if scalar.kind == ScalarKind::Float => (
-                    self.builder.ins().select(is_upper, other, lane),
-                    self.builder.ins().select(is_upper, lane, other),
+            let (front, behind) = match peer.is_in_front {
+                Some(is_in_front) if scalar.kind == ScalarKind::Float => (
+                    self.builder.ins().select(is_in_front, other, lane),
+                    self.builder.ins().select(is_in_front, lane, other),
                 ),
                 _ => (other, lane),
             };
             let combined = self.combined(op, scalar, front, behind)?;
-            results.push(self.builder.ins().select(any, combined, lane));
+            results.push(self.builder.ins().select(peer.is_there, combined, lane));
         }
         Ok(results)
     }
@@ -283,18 +229,9 @@ impl Translator<'_, '_, '_> {
         op: SubgroupOperation,
         scalar: Scalar,
         lanes: &[ir::Value],
-        mask: ir::Value,
-        own: ir::Value,
+        before: Peer,
     ) -> Result<Lanes> {
-        let one = self.integer(I32, 1);
-        let bit = self.builder.ins().ishl(one, own);
-        let lower = self.builder.ins().isub(bit, one);
-        let before = self.builder.ins().band(mask, lower);
-        let zero = self.integer(I32, 0);
-        let any = self.builder.ins().icmp(IntCC::NotEqual, before, zero);
-        let last = self.last_of(before);
-        let source = self.builder.ins().select(any, last, own);
-        let others = self.read(lanes, source)?;
+        let others = self.read(lanes, before.lane)?;
         let mut results = Vec::with_capacity(lanes.len());
         for other in others {
             let neutral = match (op, scalar.kind) {
@@ -303,7 +240,7 @@ impl Translator<'_, '_, '_> {
                 (SubgroupOperation::Mul, _) => self.constant(scalar, 1)?,
                 _ => return Err(unsupported(format!("an exclusive scan by {op:?}"))),
             };
-            results.push(self.builder.ins().select(any, other, neutral));
+            results.push(self.builder.ins().select(before.is_there, other, neutral));
         }
         Ok(results)
     }

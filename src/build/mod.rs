@@ -2,7 +2,8 @@
 //!
 //! Nothing here is needed, and nothing is hidden: [`function`] makes what `FunctionBuilder` makes, and the methods of
 //! [`GpuBuilder`] insert ordinary calls, symbols and sums. They work in functions of a [`GpuModule`](crate::GpuModule)
-//! as well, where intrinsics that are called through them need no declaration.
+//! as well, where intrinsics that are called through them need no declaration. [`ActiveLanes`] says which lane reads
+//! which in an operation of a warp.
 //!
 //! ```
 //! use cranelift_thisgpu::build::{self, GpuBuilder};
@@ -21,6 +22,10 @@
 //! assert_eq!(code.kernel("inverse")?.resources().spill_bytes, 0);
 //! # Ok::<(), cranelift_thisgpu::Errors>(())
 //! ```
+
+mod lanes;
+
+pub use lanes::{ActiveLanes, Peer};
 
 use crate::intrinsics::{self, PREFIX, SHARED};
 use crate::target;
