@@ -8,6 +8,42 @@
 //!   of the block beside it, which the lowest active lane there has. All lanes end with the same value.
 //! - A *scan* (Sklansky, "Conditional-sum addition logic", 1960): in step k the lanes in the upper half of a block of
 //!   2^(k+1) take what the last active lane of the lower half has.
+//!
+//! ```
+//! use cranelift_thisgpu::build::{self, ActiveLanes, GpuBuilder};
+//! use cranelift_thisgpu::cranelift::prelude::{types::*, *};
+//! use cranelift_thisgpu::{Compiler, KernelOptions, Options};
+//!
+//! // Of each warp, the sum of those elements that are not negative, in their places.
+//! let kernel = build::function("sum", &[I64], &[], |b, params| {
+//!     let thread = b.thread_number();
+//!     let element = b.load_element(I32, params[0], thread);
+//!     let counts = b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, element, 0);
+//!     b.if_then(counts, |b| {
+//!         let active = ActiveLanes::new(b);
+//!         let mut sum = element;
+//!         for step in 0..ActiveLanes::STEPS {
+//!             let peer = active.reduction(b, step);
+//!             let other = b.intrinsic("gpu_shfl_idx", &[sum, peer.lane]);
+//!             let both = b.ins().iadd(sum, other);
+//!             sum = b.ins().select(peer.is_there, both, sum);
+//!         }
+//!         b.store_element(sum, params[0], thread);
+//!     });
+//!     b.ins().return_(&[]);
+//! });
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let code = Compiler::new(Options::default()).function(&kernel, Some(KernelOptions::default()))?;
+//! # #[cfg(all(feature = "driver", feature = "sim"))] {
+//! # let device = cranelift_thisgpu::Device::simulator(cranelift_thisgpu::SimConfig::default());
+//! # let elements = device.upload(&[3, -1, 4, -1, -1, 5, 9])?;
+//! # let launch = device.load(&code)?.kernel("sum")?.launch(cranelift_thisgpu::Grid::for_elems(7, 7));
+//! # launch.arg(&elements).run()?;
+//! # assert_eq!(device.download::<i32>(&elements)?, [21, -1, 21, -1, -1, 21, 21]);
+//! # }
+//! # Ok(())
+//! # }
+//! ```
 
 use super::GpuBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;

@@ -47,6 +47,9 @@ pub fn forms_of_repository(root: &Path) -> Seen {
     }
     for entry in std::fs::read_dir(root.join("examples")).expect("the folder can be read") {
         let path = entry.expect("the folder can be read").path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).expect("the file can be read");
         // The literals with functions.
         for literal in text.split('"').filter(|part| part.contains("\nfunction %")) {

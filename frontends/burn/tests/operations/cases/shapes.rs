@@ -1,7 +1,6 @@
 //! What moves elements and computes nothing, and what makes tensors.
 
 use super::cases;
-use crate::run::Run;
 use burn::tensor::{Bool, DType, Distribution, Int, Tensor};
 
 cases! {
