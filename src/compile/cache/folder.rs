@@ -154,13 +154,13 @@ impl CacheStore for Folder {
         // Of a link this tells what it is, not what it leads to. A pipe or a device never ends.
         let bytes = match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(named(&self.path, &error)),
+            Err(error) => return Err(error),
             Ok(found) if !found.is_file() => return Ok(Some(Vec::new())),
             Ok(found) if found.len() > self.limit => return Ok(None),
             Ok(_) => match self.read(&path) {
                 // Another process may have removed it since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                read => read.map_err(|error| named(&self.path, &error))?,
+                read => read?,
             },
         };
         // For the order of eviction only.
@@ -174,8 +174,7 @@ impl CacheStore for Folder {
         if entry.len() as u64 > self.limit {
             return Ok(());
         }
-        let written = self.write(key, entry);
-        written.map_err(|error| named(&self.path, &error))
+        self.write(key, entry)
     }
 
     fn remove(&self, key: &CacheKey) {

@@ -362,7 +362,9 @@ impl Sources {
     /// Of the result with this number.
     fn of(op: &Op, registers: &Registers, result: usize, defined: &[u32]) -> Sources {
         let reads = &op.footprint.reads;
-        let is_general = |r: &&Resource| r.class() == Some(RegisterClass::Gpr);
+        // How far a word is shifted is no piece of it.
+        let is_general =
+            |r: &&Resource| r.class() == Some(RegisterClass::Gpr) && !is_amount(op, **r);
         let general = || reads.iter().filter(is_general).map(|r| r.index());
         let of = |register: Option<usize>| register.map_or(u32::MAX, |r| defined[r]);
         let column = |role| Some(usize::from(op.operand(role).column)).filter(|c| *c < GENERAL);

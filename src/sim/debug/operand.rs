@@ -9,7 +9,8 @@ use crate::sim::memory::in_window;
 use crate::sim::warp::Warp;
 use crate::sim::warp::calls::Kept;
 use crate::sim::warp::registers::{GENERAL, PT, URZ};
-use crate::values::{Location, Place, SourceValue};
+use crate::values::{Location, Place, SourceValue, ValueLocations};
+use cranelift_codegen::ir::types;
 
 /// A register, a value of the source, or a variable of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,15 +70,30 @@ impl Operand {
         }
     }
 
-    /// The number that it is in a lane; registers and values of the source have no sign.
-    pub(super) fn number(&self, look: &Look<'_>, lane: usize) -> Option<Number> {
-        match self {
-            Operand::Variable(path) => path.resolve(look, 0, lane).ok()?.number(look, lane),
-            _ => {
-                let value = self.value(look, lane)?;
-                Some(Number::unsigned(value))
-            }
+    /// The number that it is in a lane, to be compared with another. A variable and a float of CLIF are what their types
+    /// say. CLIF's integers have a sign beside a negative number; registers, which have no type, also are floats beside
+    /// one.
+    fn number(&self, look: &Look<'_>, lane: usize, beside: Number) -> Option<Number> {
+        if let Operand::Variable(path) = self {
+            return path.resolve(look, 0, lane).ok()?.number(look, lane);
         }
+        let bits = self.value(look, lane)?;
+        let is_float = matches!(beside, Number::Double(_));
+        let ty = match self {
+            Operand::Source(value) => look.values(*value)?.clif_type()?,
+            Operand::Pair(_) if is_float => types::F64,
+            Operand::Pair(_) => types::I64,
+            Operand::Predicate(_) => types::I8,
+            Operand::Register(_) | Operand::Uniform(_) if is_float => types::F32,
+            Operand::Register(_) | Operand::Uniform(_) | Operand::Variable(_) => types::I32,
+        };
+        Some(match ty {
+            types::F16 => Number::Half(half::f16::from_bits(bits as u16)),
+            types::F32 => Number::Single(f32::from_bits(bits as u32)),
+            types::F64 => Number::Double(f64::from_bits(bits as u64)),
+            _ if matches!(beside, Number::Integer(..0)) => Number::signed(bits, ty.bits()),
+            _ => Number::unsigned(bits),
+        })
     }
 }
 
@@ -156,14 +172,17 @@ impl Look<'_> {
         }
     }
 
+    /// All that is known of where a value of the source is in the present function.
+    fn values(&self, value: SourceValue) -> Option<&ValueLocations> {
+        let values = &self.image.function_at(self.pc)?.values;
+        let index = values.binary_search_by_key(&value, |v| v.source).ok()?;
+        Some(&values[index])
+    }
+
     /// A value of the source, in as many bits as its type has.
     pub(super) fn source(&self, value: SourceValue, lane: usize) -> Option<u128> {
         let function = self.image.function_at(self.pc)?;
-        let index = function
-            .values
-            .binary_search_by_key(&value, |v| v.source)
-            .ok()?;
-        let found = &function.values[index];
+        let found = self.values(value)?;
         let Location { places, addend } = found.at(self.pc - function.address)?;
         let mut bits = 0;
         for (word, &place) in places.iter().take(4).enumerate() {
@@ -208,7 +227,7 @@ pub struct Condition {
 
 impl Condition {
     pub(super) fn holds(&self, look: &Look<'_>, lane: usize) -> bool {
-        let number = self.operand.number(look, lane);
+        let number = self.operand.number(look, lane, self.value);
         let Some(order) = number.and_then(|number| number.compare(self.value)) else {
             return false;
         };

@@ -222,6 +222,11 @@ fn copies_of_what_nobody_wrote() {
     let amount =
         format!("{BUFFERS} LDG_R rd=10 ra=4\n SHF_RRR direction=R lohi=HI rd=12 ra=255 rb=10 rc=2");
     assert_eq!(unwritten(&amount, 1), [(112, Some(96))]);
+    // And what is shifted by a written amount is what it was.
+    let shifted = format!(
+        "{BUFFERS} LDG_R rd=10 ra=4\n SHF_RRR direction=R lohi=HI rd=12 ra=255 rb=2 rc=10\n IADD_RI rd=0 ra=12 vb=1"
+    );
+    assert_eq!(unwritten(&shifted, 1), [(128, Some(96))]);
     // Of a choice the part that is chosen.
     let choose = |compare: &str| {
         format!(

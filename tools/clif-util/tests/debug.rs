@@ -404,3 +404,48 @@ fn the_end_of_the_input_ends_the_adapter() {
     client.input = None;
     assert!(client.child.wait().unwrap().success());
 }
+
+#[test]
+fn conditions_are_of_the_values_types() {
+    let folder = folder("debug_conditions", 1);
+    let text = "target thisgpu
+
+; kernel
+function %k(i64) {
+    fn0 = %gpu_tid_x() -> i32
+block0(v0: i64):
+    v1 = call fn0()
+    v2 = iconst.i32 4
+    v3 = isub v1, v2
+    v4 = fcvt_from_sint.f32 v3
+    v5 = f32const 0x1.8p1
+    v6 = fdiv v4, v5
+    store v6, v0
+    return
+}
+";
+    fs::write(folder.join("conditions.clif"), text).unwrap();
+    let told = |condition: &str| {
+        let script = format!("break 13 if {condition}\ncontinue\nprint v3\n");
+        fs::write(folder.join("script.txt"), script).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
+        let arguments = "debug conditions.clif --kernel k --grid 1 --block 32 --arg zero:4 --set opt_level=none --script script.txt";
+        let output = command.current_dir(&folder).args(arguments.split(' '));
+        let output = output.output().unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    for (condition, expected) in [
+        ("v3 == -4", "v3 = 0xfffffffc"),
+        ("v3 < -3", "v3 = 0xfffffffc"),
+        ("v3 == 4294967292", "v3 = 0xfffffffc"),
+        ("v4 == 2.0", "v3 = 0x2 "),
+        ("v4 == -2", "v3 = 0xfffffffe"),
+        ("v6 > 8.5", "v3 = 0x1a"),
+    ] {
+        let told = told(condition);
+        assert!(
+            told.contains(expected),
+            "{condition}: `{expected}` is not in:\n{told}"
+        );
+    }
+}

@@ -260,14 +260,13 @@ impl Datum {
             };
         }
         let bits = self.bits(look, lane)?;
-        let unused = 128 - 8 * ty.bytes as u32;
         Some(match (&ty.kind, ty.bytes) {
             (TypeKind::Float, 2) => Number::Half(half::f16::from_bits(bits as u16)),
             (TypeKind::Float, 4) => Number::Single(f32::from_bits(bits as u32)),
             (TypeKind::Float, 8) => Number::Double(f64::from_bits(bits as u64)),
             (TypeKind::Float, _) => return None,
             (TypeKind::Signed | TypeKind::Enumeration(_, true), _) => {
-                Number::Integer((bits << unused) as i128 >> unused)
+                Number::signed(bits, 8 * ty.bytes as u32)
             }
             _ => Number::unsigned(bits),
         })

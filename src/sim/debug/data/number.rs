@@ -24,6 +24,12 @@ impl Number {
         i128::try_from(bits).map_or(Number::Large(bits), Number::Integer)
     }
 
+    /// An integer of so many bits, 1 to 128, with a sign; those above are not looked at.
+    pub fn signed(bits: u128, width: u32) -> Number {
+        let unused = u128::BITS.saturating_sub(width).min(u128::BITS - 1);
+        Number::Integer((bits << unused) as i128 >> unused)
+    }
+
     /// How this compares with another number, which is rounded to the format of a float; none if one cannot say.
     pub fn compare(self, other: Number) -> Option<Ordering> {
         match (self, other) {
