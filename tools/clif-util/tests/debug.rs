@@ -425,27 +425,28 @@ block0(v0: i64):
 }
 ";
     fs::write(folder.join("conditions.clif"), text).unwrap();
-    let told = |condition: &str| {
-        let script = format!("break 13 if {condition}\ncontinue\nprint v3\n");
+    let told = |line: u32, value: &str, condition: &str| {
+        let script = format!("break {line} if {value} {condition}\ncontinue\nprint {value}\n");
         fs::write(folder.join("script.txt"), script).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
-        let arguments = "debug conditions.clif --kernel k --grid 1 --block 32 --arg zero:4 --set opt_level=none --script script.txt";
+        let arguments =
+            "debug conditions.clif --kernel k --grid 1 --block 32 --arg zero:4 --script script.txt";
         let output = command.current_dir(&folder).args(arguments.split(' '));
         let output = output.output().unwrap();
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
     };
-    for (condition, expected) in [
-        ("v3 == -4", "v3 = 0xfffffffc"),
-        ("v3 < -3", "v3 = 0xfffffffc"),
-        ("v3 == 4294967292", "v3 = 0xfffffffc"),
-        ("v4 == 2.0", "v3 = 0x2 "),
-        ("v4 == -2", "v3 = 0xfffffffe"),
-        ("v6 > 8.5", "v3 = 0x1a"),
+    for (line, value, condition, expected) in [
+        (10, "v3", "== -4", "v3 = 0xfffffffc"),
+        (10, "v3", "< -3", "v3 = 0xfffffffc"),
+        (10, "v3", "== 4294967292", "v3 = 0xfffffffc"),
+        (12, "v4", "== 2.0", "v4 = 0x40000000 (2)"),
+        (12, "v4", "== -2", "v4 = 0xc0000000 (-2)"),
+        (12, "v4", "> 26.5", "v4 = 0x41d80000 (27)"),
     ] {
-        let told = told(condition);
+        let told = told(line, value, condition);
         assert!(
             told.contains(expected),
-            "{condition}: `{expected}` is not in:\n{told}"
+            "{value} {condition}: `{expected}` is not in:\n{told}"
         );
     }
 }
