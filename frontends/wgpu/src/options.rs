@@ -1,0 +1,120 @@
+//! Which device an instance has, and how shaders are compiled for it.
+
+use crate::reports::{Message, Reports};
+use cranelift_thisgpu::{Device, SimConfig};
+use thisgpu_naga::Bounds;
+use wgpu::InstanceFlags;
+
+/// What an instance is made of. Clones share the device and the reports.
+#[derive(Clone)]
+pub struct Options {
+    device: Device,
+    bounds: Option<Bounds>,
+    flags: InstanceFlags,
+    reports: Reports,
+    compiler: cranelift_thisgpu::Options,
+}
+
+impl Options {
+    /// A new simulator that only runs.
+    pub fn plain() -> Options {
+        Options::from(SimConfig::default())
+    }
+
+    /// A new simulator that looks for races, barriers that only a part of a workgroup reaches, and reads of what nobody
+    /// wrote. An index behind the end is a fault.
+    pub fn checking() -> Options {
+        Options::from(SimConfig {
+            check: true,
+            ..SimConfig::default()
+        })
+    }
+
+    /// A new simulator that counts cycles: timestamps are cycles, and one is a nanosecond.
+    pub fn timed() -> Options {
+        Options::from(SimConfig {
+            timed: true,
+            ..SimConfig::default()
+        })
+    }
+
+    /// What becomes of indices behind the end. Without a value it is what the program asks for:
+    /// [`Bounds::Restrict`], and [`Bounds::Fault`] in modules whose runtime checks it switches off. On a simulator that
+    /// checks it is [`Bounds::Fault`] in all modules at first.
+    pub fn bounds(mut self, bounds: Option<Bounds>) -> Options {
+        self.bounds = bounds;
+        self
+    }
+
+    /// The flags of the instance. At first they are those of the build and of wgpu's variables in the environment.
+    /// `DEBUG` is always added: shaders come with their texts then, and messages name lines.
+    pub fn flags(mut self, flags: InstanceFlags) -> Options {
+        self.flags = flags;
+        self
+    }
+
+    /// How shaders are compiled.
+    pub fn compiler(mut self, options: cranelift_thisgpu::Options) -> Options {
+        self.compiler = options;
+        self
+    }
+
+    /// Calls `listener` with each message of the simulator, in the thread that submits. It must not call wgpu.
+    pub fn on_message(self, listener: impl Fn(&Message) + Send + Sync + 'static) -> Options {
+        self.reports.listen(Box::new(listener));
+        self
+    }
+
+    /// Where the messages are kept.
+    pub fn reports(&self) -> &Reports {
+        &self.reports
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn instance_flags(&self) -> InstanceFlags {
+        self.flags | InstanceFlags::DEBUG
+    }
+
+    pub(crate) fn bounds_for(&self, checks: bool) -> Bounds {
+        let asked = match checks {
+            true => Bounds::Restrict,
+            false => Bounds::Fault,
+        };
+        self.bounds.unwrap_or(asked)
+    }
+
+    pub(crate) fn compiler_options(&self) -> &cranelift_thisgpu::Options {
+        &self.compiler
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options::plain()
+    }
+}
+
+impl From<Device> for Options {
+    /// A device of one's own. Whether it checks is not known: see [`Options::bounds`].
+    fn from(device: Device) -> Self {
+        Options {
+            device,
+            bounds: None,
+            flags: InstanceFlags::from_env_or_default(),
+            reports: Reports::default(),
+            compiler: cranelift_thisgpu::Options::default(),
+        }
+    }
+}
+
+impl From<SimConfig> for Options {
+    /// A new simulator.
+    fn from(config: SimConfig) -> Self {
+        let options = Options::from(Device::simulator(config));
+        options.bounds(config.check.then_some(Bounds::Fault))
+    }
+}
