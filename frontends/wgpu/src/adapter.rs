@@ -201,14 +201,29 @@ mod tests {
             (Features::SUBGROUP, Caps::SUBGROUP),
             (Features::SUBGROUP_BARRIER, Caps::SUBGROUP_BARRIER),
             (Features::SHADER_FLOAT32_ATOMIC, Caps::SHADER_FLOAT32_ATOMIC),
-            (Features::SHADER_INT64_ATOMIC_MIN_MAX, Caps::SHADER_INT64_ATOMIC_MIN_MAX),
-            (Features::SHADER_INT64_ATOMIC_ALL_OPS, Caps::SHADER_INT64_ATOMIC_ALL_OPS),
-            (Features::MEMORY_DECORATION_COHERENT, Caps::MEMORY_DECORATION_COHERENT),
-            (Features::MEMORY_DECORATION_VOLATILE, Caps::MEMORY_DECORATION_VOLATILE),
+            (
+                Features::SHADER_INT64_ATOMIC_MIN_MAX,
+                Caps::SHADER_INT64_ATOMIC_MIN_MAX,
+            ),
+            (
+                Features::SHADER_INT64_ATOMIC_ALL_OPS,
+                Caps::SHADER_INT64_ATOMIC_ALL_OPS,
+            ),
+            (
+                Features::MEMORY_DECORATION_COHERENT,
+                Caps::MEMORY_DECORATION_COHERENT,
+            ),
+            (
+                Features::MEMORY_DECORATION_VOLATILE,
+                Caps::MEMORY_DECORATION_VOLATILE,
+            ),
             (Features::PRIMITIVE_INDEX, Caps::PRIMITIVE_INDEX),
             (Features::BUFFER_BINDING_ARRAY, Caps::BUFFER_BINDING_ARRAY),
             (Features::EXPERIMENTAL_RAY_QUERY, Caps::RAY_QUERY),
-            (Features::EXPERIMENTAL_COOPERATIVE_MATRIX, Caps::COOPERATIVE_MATRIX),
+            (
+                Features::EXPERIMENTAL_COOPERATIVE_MATRIX,
+                Caps::COOPERATIVE_MATRIX,
+            ),
         ] {
             assert_eq!(promised.contains(feature), has(caps), "{feature:?}");
         }

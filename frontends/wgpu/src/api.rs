@@ -1,8 +1,8 @@
 //! The types of the back end, and those that it has no values of.
 
 use crate::{
-    Adapter, BindGroup, BindGroupLayout, Buffer, CommandBuffer, CommandEncoder, ComputePipeline, Device, Fence,
-    Instance, PipelineLayout, QuerySet, Queue, ShaderModule, Surface,
+    Adapter, BindGroup, BindGroupLayout, Buffer, CommandBuffer, CommandEncoder, ComputePipeline,
+    Device, Fence, Instance, PipelineLayout, QuerySet, Queue, ShaderModule, Surface,
 };
 use std::any::Any;
 use std::borrow::Borrow;

@@ -23,8 +23,11 @@ impl BindGroupLayout {
                 }
             )
         };
-        let mut dynamic: Vec<u32> =
-            entries.iter().filter(is_dynamic).map(|entry| entry.binding).collect();
+        let mut dynamic: Vec<u32> = entries
+            .iter()
+            .filter(is_dynamic)
+            .map(|entry| entry.binding)
+            .collect();
         dynamic.sort_unstable();
         BindGroupLayout { dynamic }
     }

@@ -317,9 +317,15 @@ mod tests {
         assert!(read.device_memory().is_none());
         let write = buffer(&device, BufferUses::MAP_WRITE | BufferUses::COPY_SRC);
         assert!(write.device_memory().is_none());
-        let bound = buffer(&device, BufferUses::STORAGE_READ_WRITE | BufferUses::COPY_SRC);
+        let bound = buffer(
+            &device,
+            BufferUses::STORAGE_READ_WRITE | BufferUses::COPY_SRC,
+        );
         assert!(bound.device_memory().is_some());
-        let both = buffer(&device, BufferUses::MAP_READ | BufferUses::STORAGE_READ_WRITE);
+        let both = buffer(
+            &device,
+            BufferUses::MAP_READ | BufferUses::STORAGE_READ_WRITE,
+        );
         assert!(both.device_memory().is_some());
         assert!(both.map(0..64).is_ok());
         assert!(both.map(0..65).is_err());

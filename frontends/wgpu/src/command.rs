@@ -47,7 +47,11 @@ impl CommandEncoder {
             return;
         };
         let all = &self.pass.groups;
-        let bindings = self.pass.bindings.get_or_insert_with(|| Arc::new(all.concat())).clone();
+        let bindings = self
+            .pass
+            .bindings
+            .get_or_insert_with(|| Arc::new(all.concat()))
+            .clone();
         let mut immediates = self.pass.immediates.clone();
         immediates.resize(pipeline.kernel.interface().immediate_bytes as usize, 0);
         self.commands.push(Command::Dispatch {
@@ -320,7 +324,9 @@ impl hal::CommandEncoder for CommandEncoder {
             let set = set.clone();
             self.commands.push(Command::Timestamp { set, index });
         }
-        self.pass.end = writes.end_of_pass_write_index.map(|index| (set.clone(), index));
+        self.pass.end = writes
+            .end_of_pass_write_index
+            .map(|index| (set.clone(), index));
     }
 
     unsafe fn end_compute_pass(&mut self) {

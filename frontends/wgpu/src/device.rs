@@ -4,8 +4,8 @@ use crate::options::Options;
 use crate::query::Clock;
 use crate::reports::{Message, Reports};
 use crate::{
-    Api, BindGroup, BindGroupLayout, Buffer, CommandEncoder, ComputePipeline, Fence, Never, PipelineLayout, QuerySet,
-    Queue, ShaderModule,
+    Api, BindGroup, BindGroupLayout, Buffer, CommandEncoder, ComputePipeline, Fence, Never,
+    PipelineLayout, QuerySet, Queue, ShaderModule,
 };
 use cranelift_thisgpu::DeviceError;
 use std::fmt;
@@ -24,7 +24,9 @@ pub(crate) struct Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("clock", &self.clock).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
     }
 }
 
@@ -215,7 +217,10 @@ impl hal::Device for Device {
         &self,
         _desc: &hal::RayTracingPipelineDescriptor<'_, PipelineLayout, ShaderModule, Never>,
     ) -> Result<Never, hal::PipelineError> {
-        Err(no_pipeline(wgt::ShaderStages::RAY_GENERATION, "ray tracing"))
+        Err(no_pipeline(
+            wgt::ShaderStages::RAY_GENERATION,
+            "ray tracing",
+        ))
     }
 
     unsafe fn destroy_ray_tracing_pipeline(&self, pipeline: Never) {

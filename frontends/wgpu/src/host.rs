@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn ranges_are_inside_and_aligned() {
         let memory = HostMemory::new(20).expect("there is room");
-        assert!(memory.pointer(&(0..20)).is_some_and(|p| p.addr().get() % 16 == 0));
+        assert!(
+            memory
+                .pointer(&(0..20))
+                .is_some_and(|p| p.addr().get() % 16 == 0)
+        );
         assert!(memory.pointer(&(20..20)).is_some());
         assert!(memory.pointer(&(0..21)).is_none());
         assert!(memory.pointer(&(8..4)).is_none());

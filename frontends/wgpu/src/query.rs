@@ -39,7 +39,9 @@ impl QuerySet {
     /// The values of a range, 0 for what is not there.
     pub(crate) fn get(&self, range: Range<u32>) -> Vec<u64> {
         let values = self.values();
-        range.map(|index| values.get(index as usize).copied().unwrap_or(0)).collect()
+        range
+            .map(|index| values.get(index as usize).copied().unwrap_or(0))
+            .collect()
     }
 }
 

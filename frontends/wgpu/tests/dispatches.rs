@@ -31,22 +31,24 @@ fn saxpy_end_to_end() {
 
 /// A layout of group 0 with storage buffers that may be written.
 fn layout(gpu: &Gpu, dynamic: &[bool]) -> wgpu::BindGroupLayout {
-    let entries = dynamic.iter().zip(0..).map(|(&has_dynamic_offset, binding)| {
-        wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer {
-                ty: wgpu::BufferBindingType::Storage { read_only: false },
-                has_dynamic_offset,
-                min_binding_size: None,
+    let entries =
+        dynamic.iter().zip(0..).map(
+            |(&has_dynamic_offset, binding)| wgpu::BindGroupLayoutEntry {
+                binding,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Storage { read_only: false },
+                    has_dynamic_offset,
+                    min_binding_size: None,
+                },
+                count: None,
             },
-            count: None,
-        }
-    });
-    gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: None,
-        entries: &entries.collect::<Vec<_>>(),
-    })
+        );
+    gpu.device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: None,
+            entries: &entries.collect::<Vec<_>>(),
+        })
 }
 
 fn pipeline_layout(
@@ -54,11 +56,12 @@ fn pipeline_layout(
     group: &wgpu::BindGroupLayout,
     immediate_size: u32,
 ) -> wgpu::PipelineLayout {
-    gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(group)],
-        immediate_size,
-    })
+    gpu.device
+        .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(group)],
+            immediate_size,
+        })
 }
 
 /// Offsets that are dynamic come by the order of bindings, are added to those of the bind group, and end with the size
@@ -77,7 +80,11 @@ fn dynamic_offsets_move_bindings() {
     let group_layout = layout(&gpu, &[true, false, true]);
     let all = pipeline_layout(&gpu, &group_layout, 0);
     let pipeline = gpu.pipeline_with(&module, Some(&all), Compilation::default());
-    let (a, b, c) = (gpu.buffer(&[0; 64]), gpu.buffer(&[0; 4]), gpu.buffer(&[0; 64]));
+    let (a, b, c) = (
+        gpu.buffer(&[0; 64]),
+        gpu.buffer(&[0; 4]),
+        gpu.buffer(&[0; 64]),
+    );
     let part = |buffer, offset, bytes| {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {
             buffer,
@@ -90,9 +97,18 @@ fn dynamic_offsets_move_bindings() {
         layout: &group_layout,
         entries: &[
             // Not in the order of the layout.
-            wgpu::BindGroupEntry { binding: 2, resource: part(&c, 64, 16) },
-            wgpu::BindGroupEntry { binding: 0, resource: part(&a, 32, 8) },
-            wgpu::BindGroupEntry { binding: 1, resource: b.as_entire_binding() },
+            wgpu::BindGroupEntry {
+                binding: 2,
+                resource: part(&c, 64, 16),
+            },
+            wgpu::BindGroupEntry {
+                binding: 0,
+                resource: part(&a, 32, 8),
+            },
+            wgpu::BindGroupEntry {
+                binding: 1,
+                resource: b.as_entire_binding(),
+            },
         ],
     });
     gpu.pass(|pass| {
@@ -220,9 +236,7 @@ fn overrides_get_their_values() {
         gpu.run(&pipeline, &[&o], 1);
         assert_eq!(gpu.read(&o), expected);
     }
-    let missing = gpu.error(|| {
-        gpu.pipeline_with(&module, None, Compilation::default());
-    });
+    let missing = gpu.error(|| gpu.pipeline_with(&module, None, Compilation::default()));
     assert!(missing.is_some_and(|error| error.to_string().contains("Pipeline constant")));
 }
 

@@ -63,10 +63,22 @@ fn buffers_of_the_device_are_mapped_when_they_are_made() {
 fn copies_have_offsets() {
     let gpu = Gpu::plain();
     let uses = [
-        (Usage::COPY_SRC | Usage::COPY_DST, Usage::COPY_SRC | Usage::COPY_DST),
-        (Usage::COPY_SRC | Usage::COPY_DST, Usage::MAP_READ | Usage::COPY_DST),
-        (Usage::MAP_WRITE | Usage::COPY_SRC, Usage::COPY_SRC | Usage::COPY_DST),
-        (Usage::MAP_WRITE | Usage::COPY_SRC, Usage::MAP_READ | Usage::COPY_DST),
+        (
+            Usage::COPY_SRC | Usage::COPY_DST,
+            Usage::COPY_SRC | Usage::COPY_DST,
+        ),
+        (
+            Usage::COPY_SRC | Usage::COPY_DST,
+            Usage::MAP_READ | Usage::COPY_DST,
+        ),
+        (
+            Usage::MAP_WRITE | Usage::COPY_SRC,
+            Usage::COPY_SRC | Usage::COPY_DST,
+        ),
+        (
+            Usage::MAP_WRITE | Usage::COPY_SRC,
+            Usage::MAP_READ | Usage::COPY_DST,
+        ),
     ];
     for (from, to) in uses {
         let source = buffer(&gpu, 16, from, true);
@@ -90,7 +102,8 @@ fn copies_have_offsets() {
 fn writes_of_the_queue_have_offsets() {
     let gpu = Gpu::plain();
     let target = gpu.buffer(&[1; 8]);
-    gpu.queue.write_buffer(&target, 12, bytemuck::cast_slice(&[7, 8]));
+    gpu.queue
+        .write_buffer(&target, 12, bytemuck::cast_slice(&[7, 8]));
     assert_eq!(gpu.read(&target), [1, 1, 1, 7, 8, 1, 1, 1]);
 }
 
@@ -136,10 +149,11 @@ fn too_large_a_buffer_is_an_error_and_no_loss() {
         ..cranelift_thisgpu::SimConfig::default()
     };
     let gpu = Gpu::new(small.into());
-    let error = gpu.error(|| {
-        buffer(&gpu, 1 << 20, Usage::STORAGE, false);
-    });
-    assert!(matches!(error, Some(wgpu::Error::OutOfMemory { .. })), "{error:?}");
+    let error = gpu.error(|| buffer(&gpu, 1 << 20, Usage::STORAGE, false));
+    assert!(
+        matches!(error, Some(wgpu::Error::OutOfMemory { .. })),
+        "{error:?}"
+    );
     let kept = gpu.buffer(&[4, 5]);
     assert_eq!(gpu.read(&kept), [4, 5]);
 }

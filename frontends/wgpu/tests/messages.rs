@@ -25,11 +25,14 @@ fn run(options: Options, body: &str) -> (Gpu, String) {
 /// The finding of a kind, at the marked line.
 fn found(body: &str, is_wanted: fn(&FindingKind) -> bool) -> Message {
     let (gpu, text) = run(Options::checking(), body);
-    let message = gpu.message(|message| {
-        matches!(message, Message::Finding { finding, .. } if is_wanted(&finding.kind))
-    });
+    let message = gpu.message(
+        |message| matches!(message, Message::Finding { finding, .. } if is_wanted(&finding.kind)),
+    );
     let line = Some(marked(&text));
-    assert!(message.line() == line || message.other_line() == line, "{message}");
+    assert!(
+        message.line() == line || message.other_line() == line,
+        "{message}"
+    );
     let said = message.to_string();
     assert!(said.starts_with("pipeline `test pipeline`: "), "{said}");
     assert!(said.contains("of test.wgsl"), "{said}");
@@ -114,7 +117,10 @@ fn lost(options: Options, body: &str) -> Message {
     assert_eq!(reason, Some(wgpu::DeviceLostReason::Unknown));
     // A new device of the adapter works, and what is asked of the old one is no panic.
     gpu.run(&gpu.pipeline(&text), &[&gpu.buffer(&[7; 64])], 2);
-    let fresh = common::ready(gpu.adapter.request_device(&wgpu::DeviceDescriptor::default()));
+    let fresh = common::ready(
+        gpu.adapter
+            .request_device(&wgpu::DeviceDescriptor::default()),
+    );
     let (device, queue) = fresh.expect("the adapter is not lost");
     let fresh = Gpu {
         adapter: gpu.adapter.clone(),
@@ -139,7 +145,10 @@ fn indices_behind_the_end_lose_the_checking_device() {
         panic!("{message}");
     };
     let code = thisgpu_wgpu::Bounds::TRAP;
-    assert!(matches!(fault.kind, FaultKind::Trap { code: it } if it == code), "{message}");
+    assert!(
+        matches!(fault.kind, FaultKind::Trap { code: it } if it == code),
+        "{message}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use common::{Gpu, ready};
 use thisgpu_wgpu::{Options, instance, wgpu};
 
 /// The error of a call, after which the device still works.
-fn refused(gpu: &Gpu, call: impl FnOnce()) -> String {
+fn refused<T>(gpu: &Gpu, call: impl FnOnce() -> T) -> String {
     let error = gpu.error(call).expect("it is refused");
     assert_eq!(gpu.read(&gpu.buffer(&[6, 7])), [6, 7]);
     error.to_string()
@@ -40,18 +40,20 @@ fn textures_and_samplers_are_refused() {
         Usage::RENDER_ATTACHMENT,
     ];
     for usage in uses {
-        refused(&gpu, || {
-            texture(&gpu, usage);
-        });
+        refused(&gpu, || texture(&gpu, usage));
     }
     // A view of a texture that is none is an error as well.
     refused(&gpu, || {
-        texture(&gpu, Usage::TEXTURE_BINDING).create_view(&wgpu::TextureViewDescriptor::default());
+        let texture = texture(&gpu, Usage::TEXTURE_BINDING);
+        texture.create_view(&wgpu::TextureViewDescriptor::default())
     });
     refused(&gpu, || {
-        gpu.device.create_sampler(&wgpu::SamplerDescriptor::default());
+        gpu.device
+            .create_sampler(&wgpu::SamplerDescriptor::default())
     });
-    let features = gpu.adapter.get_texture_format_features(wgpu::TextureFormat::Rgba8Unorm);
+    let features = gpu
+        .adapter
+        .get_texture_format_features(wgpu::TextureFormat::Rgba8Unorm);
     assert!(features.allowed_usages.is_empty());
 }
 
@@ -68,27 +70,28 @@ fn render_pipelines_are_refused() {
         write_mask: wgpu::ColorWrites::ALL,
     };
     refused(&gpu, || {
-        gpu.device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-            label: None,
-            layout: None,
-            vertex: wgpu::VertexState {
-                module: &module,
-                entry_point: None,
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                buffers: &[],
-            },
-            primitive: wgpu::PrimitiveState::default(),
-            depth_stencil: None,
-            multisample: wgpu::MultisampleState::default(),
-            fragment: Some(wgpu::FragmentState {
-                module: &module,
-                entry_point: None,
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                targets: &[Some(target)],
-            }),
-            multiview_mask: None,
-            cache: None,
-        });
+        gpu.device
+            .create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+                label: None,
+                layout: None,
+                vertex: wgpu::VertexState {
+                    module: &module,
+                    entry_point: None,
+                    compilation_options: wgpu::PipelineCompilationOptions::default(),
+                    buffers: &[],
+                },
+                primitive: wgpu::PrimitiveState::default(),
+                depth_stencil: None,
+                multisample: wgpu::MultisampleState::default(),
+                fragment: Some(wgpu::FragmentState {
+                    module: &module,
+                    entry_point: None,
+                    compilation_options: wgpu::PipelineCompilationOptions::default(),
+                    targets: &[Some(target)],
+                }),
+                multiview_mask: None,
+                cache: None,
+            })
     });
 }
 
@@ -101,9 +104,12 @@ fn kernels_that_read_textures_are_refused_with_their_line() {
 @compute @workgroup_size(1) fn main() { o = textureLoad(t, vec2<u32>(), 0); }",
     );
     let error = refused(&gpu, || {
-        gpu.pipeline_with(&module, None, wgpu::PipelineCompilationOptions::default());
+        gpu.pipeline_with(&module, None, wgpu::PipelineCompilationOptions::default())
     });
-    assert!(error.contains("test.wgsl:1:") && error.contains("unsupported"), "{error}");
+    assert!(
+        error.contains("test.wgsl:1:") && error.contains("unsupported"),
+        "{error}"
+    );
 }
 
 /// A structure that naga puts where WGSL does not is refused, as it is without wgpu.
@@ -116,7 +122,7 @@ fn forgotten_alignments_are_refused() {
 struct O { a: i32, b: I }
 @group(0) @binding(0) var<storage, read_write> o: O;
 @compute @workgroup_size(1) fn main() { o.b.x = 1; }",
-        );
+        )
     });
 }
 

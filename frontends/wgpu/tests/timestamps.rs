@@ -64,7 +64,11 @@ fn cycles_are_counted() {
     let [a, b, c, d, e, unused] = first;
     let (short, long) = (b - a, d - c);
     assert!(short > 0 && long > 10 * short, "{first:?}");
-    assert_eq!((c, e, unused), (b, d, 0), "nothing passes between dispatches");
+    assert_eq!(
+        (c, e, unused),
+        (b, d, 0),
+        "nothing passes between dispatches"
+    );
     // They are cycles: another device counts the same.
     assert_eq!(times(&Gpu::new(Options::timed())), first);
 }

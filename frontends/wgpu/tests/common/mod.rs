@@ -93,19 +93,25 @@ impl Gpu {
     }
 
     pub fn encoder(&self) -> wgpu::CommandEncoder {
-        self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
+        self.device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
     }
 
     pub fn module(&self, text: &str) -> wgpu::ShaderModule {
-        self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some("test.wgsl"),
-            source: wgpu::ShaderSource::Wgsl(text.into()),
-        })
+        self.device
+            .create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some("test.wgsl"),
+                source: wgpu::ShaderSource::Wgsl(text.into()),
+            })
     }
 
     /// A pipeline of the only entry point, with a layout of its own.
     pub fn pipeline(&self, text: &str) -> wgpu::ComputePipeline {
-        self.pipeline_with(&self.module(text), None, wgpu::PipelineCompilationOptions::default())
+        self.pipeline_with(
+            &self.module(text),
+            None,
+            wgpu::PipelineCompilationOptions::default(),
+        )
     }
 
     pub fn pipeline_with(
@@ -114,14 +120,15 @@ impl Gpu {
         layout: Option<&wgpu::PipelineLayout>,
         compilation_options: wgpu::PipelineCompilationOptions<'_>,
     ) -> wgpu::ComputePipeline {
-        self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some("test pipeline"),
-            layout,
-            module,
-            entry_point: None,
-            compilation_options,
-            cache: None,
-        })
+        self.device
+            .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some("test pipeline"),
+                layout,
+                module,
+                entry_point: None,
+                compilation_options,
+                cache: None,
+            })
     }
 
     /// A bind group of whole buffers, at bindings from 0.
@@ -130,10 +137,13 @@ impl Gpu {
         layout: &wgpu::BindGroupLayout,
         buffers: &[&wgpu::Buffer],
     ) -> wgpu::BindGroup {
-        let entries = buffers.iter().zip(0..).map(|(buffer, binding)| wgpu::BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        });
+        let entries = buffers
+            .iter()
+            .zip(0..)
+            .map(|(buffer, binding)| wgpu::BindGroupEntry {
+                binding,
+                resource: buffer.as_entire_binding(),
+            });
         self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout,
@@ -159,15 +169,17 @@ impl Gpu {
     }
 
     /// The error of a call.
-    pub fn error(&self, call: impl FnOnce()) -> Option<wgpu::Error> {
+    pub fn error<T>(&self, call: impl FnOnce() -> T) -> Option<wgpu::Error> {
         let scopes = [
             wgpu::ErrorFilter::Validation,
             wgpu::ErrorFilter::OutOfMemory,
             wgpu::ErrorFilter::Internal,
         ];
-        let mut guards: Vec<_> =
-            scopes.into_iter().map(|filter| self.device.push_error_scope(filter)).collect();
-        call();
+        let mut guards: Vec<_> = scopes
+            .into_iter()
+            .map(|filter| self.device.push_error_scope(filter))
+            .collect();
+        let _made = call();
         let mut found = None;
         while let Some(guard) = guards.pop() {
             found = ready(guard.pop()).or(found);
