@@ -72,6 +72,7 @@ fn divergent_barriers_name_their_line() {
                  if odd >= 32u { return; }
                  workgroupBarrier(); // here
              }
+             a[l] = l;
          }",
         |kind| matches!(kind, FindingKind::PartialBarrier { .. }),
     );
@@ -108,15 +109,24 @@ fn lost(options: Options, body: &str) -> Message {
         *told.lock().expect("nobody panics") = Some(reason);
     });
     let text = format!("{HEAD}{body}");
-    let a = gpu.buffer(&[7; 64]);
-    gpu.run(&gpu.pipeline(&text), &[&a], 2);
+    let (a, pipeline) = (gpu.buffer(&[7; 64]), gpu.pipeline(&text));
+    let group = gpu.group(&pipeline.get_bind_group_layout(0), &[&a]);
+    let again = || {
+        gpu.pass(|pass| {
+            pass.set_pipeline(&pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            pass.dispatch_workgroups(2, 1, 1);
+        });
+    };
+    again();
     let message = gpu.message(|message| matches!(message, Message::Fault { .. }));
     assert_eq!(message.line(), Some(marked(&text)), "{message}");
     assert!(message.is_fatal());
     let reason = *reason.lock().expect("nobody panics");
     assert_eq!(reason, Some(wgpu::DeviceLostReason::Unknown));
     // A new device of the adapter works, and what is asked of the old one is no panic.
-    gpu.run(&gpu.pipeline(&text), &[&gpu.buffer(&[7; 64])], 2);
+    again();
+    assert_eq!(gpu.reports.take().len(), 1, "what is lost does not run");
     let fresh = common::ready(
         gpu.adapter
             .request_device(&wgpu::DeviceDescriptor::default()),

@@ -80,8 +80,9 @@ impl Gpu {
 
     /// The words of a range of a buffer that can be mapped.
     pub fn mapped(&self, buffer: &wgpu::Buffer, range: std::ops::Range<u64>) -> Vec<u32> {
-        buffer.map_async(wgpu::MapMode::Read, range.clone(), |outcome| {
-            outcome.expect("it can be mapped");
+        let said = self.reports.clone();
+        buffer.map_async(wgpu::MapMode::Read, range.clone(), move |outcome| {
+            outcome.unwrap_or_else(|error| panic!("{error}: {said:?}"));
         });
         let polled = self.device.poll(wgpu::PollType::wait_indefinitely());
         polled.expect("the device is not lost");
