@@ -4,7 +4,7 @@ struct Parameters { side: u32, feed: f32, kill: f32, step: f32 }
 
 @group(0) @binding(0) var<uniform> parameters: Parameters;
 @group(0) @binding(1) var<storage, read> old: array<vec2<f32>>;
-@group(0) @binding(2) var<storage, read_write> new: array<vec2<f32>>;
+@group(0) @binding(2) var<storage, read_write> later: array<vec2<f32>>;
 @group(0) @binding(3) var<storage, read_write> picture: array<u32>;
 
 const SPREAD = vec2(0.16, 0.08);
@@ -30,7 +30,7 @@ fn advance(@builtin(global_invocation_id) id: vec3<u32>) {
     let reacts = here.x * here.y * here.y;
     let fed = parameters.feed * (1.0 - here.x);
     let killed = (parameters.feed + parameters.kill) * here.y;
-    new[id.y * side + id.x] = here + parameters.step * (spread + vec2(fed - reacts, reacts - killed));
+    later[id.y * side + id.x] = here + parameters.step * (spread + vec2(fed - reacts, reacts - killed));
 }
 
 // Dark where nothing is, over blue and red to yellow.
