@@ -55,7 +55,7 @@ impl Adapter {
             driver_info: format!("{}, counts {counts}", env!("CARGO_PKG_VERSION")),
             subgroup_min_size: SUBGROUP,
             subgroup_max_size: SUBGROUP,
-            ..wgt::AdapterInfo::new(wgt::DeviceType::Cpu, wgt::Backend::Noop)
+            ..wgt::AdapterInfo::new(self.options.adapter_type(), wgt::Backend::Noop)
         };
         let one = wgt::BufferSize::MIN;
         let capabilities = hal::Capabilities {

@@ -44,7 +44,7 @@ thread_local! {
 }
 
 impl fmt::Debug for Buffer {
-    /// Prints; and hands the buffer over to [`Buffer::of_binding`] where that asks for it.
+    /// Prints; and hands the buffer over to `Buffer::of_binding` where that asks for it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         HANDED.with(|handed| {
             if let Ok(mut handed) = handed.try_borrow_mut()
@@ -98,10 +98,11 @@ impl Buffer {
                 log::debug!("a buffer of {} bytes: {error}", desc.size);
                 hal::DeviceError::OutOfMemory
             })?;
-            Ok(match desc.label {
+            let named = match desc.label {
                 Some(label) => memory.named(format!("buffer `{label}`")),
                 None => memory,
-            })
+            };
+            Ok::<_, hal::DeviceError>(named)
         };
         let memory = if !desc.usage.intersects(maps) {
             Memory::Device(on_device()?)

@@ -100,7 +100,7 @@ mod tests {
         );
         assert!(memory.pointer(&(20..20)).is_some());
         assert!(memory.pointer(&(0..21)).is_none());
-        assert!(memory.pointer(&(8..4)).is_none());
+        assert!(memory.pointer(&Range { start: 8, end: 4 }).is_none());
         assert!(HostMemory::new(u64::MAX).is_none());
     }
 

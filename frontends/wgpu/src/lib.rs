@@ -44,7 +44,7 @@ pub use buffer::Buffer;
 pub use command::{CommandBuffer, CommandEncoder};
 pub use device::Device;
 pub use instance::{Instance, Surface};
-pub use options::Options;
+pub use options::{DEVICE_VARIABLE, Options};
 pub use pipeline::{ComputePipeline, ShaderModule};
 pub use query::QuerySet;
 pub use queue::{Fence, Queue};

@@ -3,7 +3,10 @@
 use crate::reports::{Message, Reports};
 use cranelift_thisgpu::{Device, SimConfig};
 use thisgpu_naga::Bounds;
-use wgpu::InstanceFlags;
+use wgpu::{DeviceType, InstanceFlags};
+
+/// With this in the environment, [`Options::from_env`] gives another device: `plain`, `checking` or `timed`.
+pub const DEVICE_VARIABLE: &str = "THISGPU_WGPU_DEVICE";
 
 /// What an instance is made of. Clones share the device and the reports.
 #[derive(Clone)]
@@ -11,6 +14,7 @@ pub struct Options {
     device: Device,
     bounds: Option<Bounds>,
     flags: InstanceFlags,
+    device_type: DeviceType,
     reports: Reports,
     compiler: cranelift_thisgpu::Options,
 }
@@ -38,6 +42,24 @@ impl Options {
         })
     }
 
+    /// The device that [`DEVICE_VARIABLE`] names, or the plain one.
+    pub fn from_env() -> Options {
+        let Ok(wanted) = std::env::var(DEVICE_VARIABLE) else {
+            return Options::plain();
+        };
+        match wanted.as_str() {
+            "plain" => Options::plain(),
+            "checking" => Options::checking(),
+            "timed" => Options::timed(),
+            _ => {
+                log::warn!(
+                    "{DEVICE_VARIABLE}={wanted} is no device; there are plain, checking, timed"
+                );
+                Options::plain()
+            }
+        }
+    }
+
     /// What becomes of indices behind the end. Without a value it is what the program asks for:
     /// [`Bounds::Restrict`], and [`Bounds::Fault`] in modules whose runtime checks it switches off. On a simulator that
     /// checks it is [`Bounds::Fault`] in all modules at first.
@@ -50,6 +72,12 @@ impl Options {
     /// `DEBUG` is always added: shaders come with their texts then, and messages name lines.
     pub fn flags(mut self, flags: InstanceFlags) -> Options {
         self.flags = flags;
+        self
+    }
+
+    /// What the adapter says that it is. At first it is a virtual GPU: programs leave out what a GPU does on a CPU.
+    pub fn device_type(mut self, device_type: DeviceType) -> Options {
+        self.device_type = device_type;
         self
     }
 
@@ -79,6 +107,10 @@ impl Options {
         self.flags | InstanceFlags::DEBUG
     }
 
+    pub(crate) fn adapter_type(&self) -> DeviceType {
+        self.device_type
+    }
+
     pub(crate) fn bounds_for(&self, checks: bool) -> Bounds {
         let asked = match checks {
             true => Bounds::Restrict,
@@ -105,6 +137,7 @@ impl From<Device> for Options {
             device,
             bounds: None,
             flags: InstanceFlags::from_env_or_default(),
+            device_type: DeviceType::VirtualGpu,
             reports: Reports::default(),
             compiler: cranelift_thisgpu::Options::default(),
         }
