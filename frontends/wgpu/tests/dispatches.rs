@@ -157,6 +157,39 @@ fn immediates_are_set_in_parts() {
     assert_eq!(gpu.read(&o), [0, 432, 0, 472]);
 }
 
+/// Shaders in other languages come through naga as well.
+#[test]
+fn glsl_and_spirv_run() {
+    use thisgpu_naga::naga::back::spv;
+    let gpu = Gpu::plain();
+    let glsl = "#version 450
+         layout(local_size_x = 4) in;
+         layout(set = 0, binding = 0) buffer Words { uint words[]; };
+         void main() { words[gl_GlobalInvocationID.x] += 5u; }";
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> words: array<u32>;
+         @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { words[id.x] += 5u; }";
+    let shader = thisgpu_naga::Shader::wgsl("words.wgsl", wgsl).expect("it is valid");
+    let spirv = spv::write_vec(&shader.module, &shader.info, &spv::Options::default(), None);
+    let sources = [
+        wgpu::ShaderSource::Glsl {
+            shader: glsl.into(),
+            stage: wgpu::naga::ShaderStage::Compute,
+            defines: &[],
+        },
+        wgpu::ShaderSource::SpirV(spirv.expect("naga writes it").into()),
+    ];
+    for source in sources {
+        let module = gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: None,
+            source,
+        });
+        let pipeline = gpu.pipeline_with(&module, None, Compilation::default());
+        let o = gpu.buffer(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        gpu.run(&pipeline, &[&o], 2);
+        assert_eq!(gpu.read(&o), [6, 7, 8, 9, 10, 11, 12, 13]);
+    }
+}
+
 /// Counts workgroups of indirect dispatches; what is more than the limit along an axis is nothing.
 #[test]
 fn indirect_dispatches_read_their_counts() {

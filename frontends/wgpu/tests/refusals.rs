@@ -156,3 +156,21 @@ fn only_what_there_is_is_promised() {
     assert!(flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
     assert!(!flags.contains(wgpu::DownlevelFlags::FRAGMENT_STORAGE));
 }
+
+/// A surface can be made, and no adapter is compatible with it.
+#[test]
+fn no_adapter_draws_on_surfaces() {
+    use raw_window_handle::{RawDisplayHandle, RawWindowHandle, XlibDisplayHandle, XlibWindowHandle};
+    let instance = instance(Options::plain());
+    let target = wgpu::SurfaceTargetUnsafe::RawHandle {
+        raw_display_handle: Some(RawDisplayHandle::Xlib(XlibDisplayHandle::new(None, 0))),
+        raw_window_handle: RawWindowHandle::Xlib(XlibWindowHandle::new(1)),
+    };
+    // SAFETY: nothing looks at the handles here.
+    let surface = unsafe { instance.create_surface_unsafe(target) }.expect("it can be made");
+    let asked = instance.request_adapter(&wgpu::RequestAdapterOptions {
+        compatible_surface: Some(&surface),
+        ..wgpu::RequestAdapterOptions::default()
+    });
+    assert!(ready(asked).is_err());
+}

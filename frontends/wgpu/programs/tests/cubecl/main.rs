@@ -6,7 +6,6 @@ mod route;
 
 mod tests {
     use cubecl_core::prelude::*;
-    pub use half::{bf16, f16};
 
     pub type TestRuntime = crate::route::Route;
 

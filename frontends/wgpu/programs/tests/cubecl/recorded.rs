@@ -8,7 +8,10 @@ use std::{env, fs, thread};
 const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Tests that launch by the first route and fail by this one, by parts of their names, and why.
-const REASONS: &[(&str, &str)] = &[];
+const REASONS: &[(&str, &str)] = &[(
+    "test_kernel_different_rank",
+    "units behind the last element read behind the end, in a module without runtime checks",
+)];
 
 fn this() -> Command {
     Command::new(env::current_exe().expect("a test has a binary"))
@@ -74,7 +77,7 @@ fn recorded() {
     for name in failed {
         match REASONS.iter().find(|(part, _)| name.contains(part)) {
             Some((_, why)) => println!("{name}: {why}"),
-            None => unknown.push(format!("{name}\n{}", failures[**name])),
+            None => unknown.push(format!("{name}\n{}", failures[*name])),
         }
     }
     assert!(unknown.is_empty(), "without a reason: {}\n{}", unknown.len(), unknown.join("\n\n"));
