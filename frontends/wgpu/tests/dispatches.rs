@@ -179,10 +179,12 @@ fn glsl_and_spirv_run() {
         wgpu::ShaderSource::SpirV(spirv.expect("naga writes it").into()),
     ];
     for source in sources {
-        let module = gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: None,
-            source,
-        });
+        let module = gpu
+            .device
+            .create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: None,
+                source,
+            });
         let pipeline = gpu.pipeline_with(&module, None, Compilation::default());
         let o = gpu.buffer(&[1, 2, 3, 4, 5, 6, 7, 8]);
         gpu.run(&pipeline, &[&o], 2);

@@ -160,7 +160,9 @@ fn only_what_there_is_is_promised() {
 /// A surface can be made, and no adapter is compatible with it.
 #[test]
 fn no_adapter_draws_on_surfaces() {
-    use raw_window_handle::{RawDisplayHandle, RawWindowHandle, XlibDisplayHandle, XlibWindowHandle};
+    use raw_window_handle::{
+        RawDisplayHandle, RawWindowHandle, XlibDisplayHandle, XlibWindowHandle,
+    };
     let instance = instance(Options::plain());
     let target = wgpu::SurfaceTargetUnsafe::RawHandle {
         raw_display_handle: Some(RawDisplayHandle::Xlib(XlibDisplayHandle::new(None, 0))),

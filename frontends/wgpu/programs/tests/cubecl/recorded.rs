@@ -19,15 +19,22 @@ fn this() -> Command {
 
 /// The names of the generated tests.
 fn names() -> Vec<String> {
-    let output = this().args(["--list", "--format=terse", "tests::"]).output();
+    let output = this()
+        .args(["--list", "--format=terse", "tests::"])
+        .output();
     let output = output.expect("the test binary lists its tests");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect()
+    text.lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_string)
+        .collect()
 }
 
 /// What a test says at the end: nothing if it passed.
 fn failure(name: &str) -> Option<String> {
-    let output = this().args(["--exact", "--nocapture", "--test-threads=1", name]).output();
+    let output = this()
+        .args(["--exact", "--nocapture", "--test-threads=1", name])
+        .output();
     let output = output.expect("the test binary runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (!output.status.success()).then_some(said)
@@ -37,7 +44,9 @@ fn failure(name: &str) -> Option<String> {
 fn launching() -> BTreeSet<String> {
     let record = format!("{FOLDER}/../../cubecl/tests/cubecl/results.txt");
     let record = fs::read_to_string(record).expect("there is a record");
-    let part = record.split("\n## ").find(|part| part.starts_with("passed with a launch"));
+    let part = record
+        .split("\n## ")
+        .find(|part| part.starts_with("passed with a launch"));
     let part = part.expect("some launch");
     part.lines().skip(1).map(str::to_string).collect()
 }
@@ -55,7 +64,10 @@ fn recorded() {
                         break;
                     };
                     if let Some(said) = failure(&name) {
-                        failures.lock().expect("no worker panics").insert(name, said);
+                        failures
+                            .lock()
+                            .expect("no worker panics")
+                            .insert(name, said);
                     }
                 }
             });
@@ -64,8 +76,14 @@ fn recorded() {
     let failures = failures.into_inner().expect("no worker panics");
     let names = names();
     let launching = launching();
-    let wanted: Vec<_> = names.iter().filter(|name| launching.contains(*name)).collect();
-    let failed: Vec<_> = wanted.iter().filter(|name| failures.contains_key(**name)).collect();
+    let wanted: Vec<_> = names
+        .iter()
+        .filter(|name| launching.contains(*name))
+        .collect();
+    let failed: Vec<_> = wanted
+        .iter()
+        .filter(|name| failures.contains_key(**name))
+        .collect();
     println!(
         "{} tests, {} passed; {} of them launch by the first route, of which {} passed",
         names.len(),
@@ -80,5 +98,10 @@ fn recorded() {
             None => unknown.push(format!("{name}\n{}", failures[*name])),
         }
     }
-    assert!(unknown.is_empty(), "without a reason: {}\n{}", unknown.len(), unknown.join("\n\n"));
+    assert!(
+        unknown.is_empty(),
+        "without a reason: {}\n{}",
+        unknown.len(),
+        unknown.join("\n\n")
+    );
 }

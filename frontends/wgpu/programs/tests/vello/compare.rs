@@ -74,7 +74,9 @@ pub fn compare(
         ("binning", Part::BinHeaders) => {
             let headers = |words: &[u32]| -> Vec<u32> {
                 let headers = words.chunks(2);
-                headers.flat_map(|bin| [bin[0], bin[1] * bin[0].min(1)]).collect()
+                headers
+                    .flat_map(|bin| [bin[0], bin[1] * bin[0].min(1)])
+                    .collect()
             };
             all_near(&headers(got), &headers(wanted))
         }
@@ -87,12 +89,15 @@ pub fn compare(
         ("path_count", Part::SegmentCounts) => {
             let records = |words: &[u32]| -> Vec<u32> {
                 let words = words[..2 * bump.seg_counts as usize].chunks(2);
-                words.flat_map(|record| [record[0], record[1] & 0xffff]).collect()
+                words
+                    .flat_map(|record| [record[0], record[1] & 0xffff])
+                    .collect()
             };
             same_set(&records(got), &records(wanted), 2, &[0, 1])
         }
         ("coarse", Part::Tiles) => {
-            let backdrops = |words: &[u32]| -> Vec<u32> { words.iter().step_by(2).copied().collect() };
+            let backdrops =
+                |words: &[u32]| -> Vec<u32> { words.iter().step_by(2).copied().collect() };
             all_near(&backdrops(got), &backdrops(wanted))
         }
         ("coarse", Part::Commands) => {
@@ -108,9 +113,15 @@ pub fn compare(
         ("path_tiling", Part::Segments) => {
             let words = 6 * bump.segments as usize;
             let without_padding = |words: &[u32]| -> Vec<u32> {
-                words.chunks(6).flat_map(|record| record[..5].to_vec()).collect()
+                words
+                    .chunks(6)
+                    .flat_map(|record| record[..5].to_vec())
+                    .collect()
             };
-            all_near(&without_padding(&got[..words]), &without_padding(&wanted[..words]))
+            all_near(
+                &without_padding(&got[..words]),
+                &without_padding(&wanted[..words]),
+            )
         }
         _ => all_near(got, wanted),
     }
@@ -137,7 +148,11 @@ fn commands(words: &[u32], tile: u32) -> Result<Vec<u32>, String> {
             3 | 10 => 1,
             5 | 9 => 2,
             6 | 7 | 8 | 11 | 13 => 3,
-            other => return Err(format!("there is no command {other} at {at} of tile {tile}")),
+            other => {
+                return Err(format!(
+                    "there is no command {other} at {at} of tile {tile}"
+                ));
+            }
         };
         all.extend((0..size).map(word));
         at += size;

@@ -10,7 +10,7 @@ mod stages;
 
 use stages::{Part, STAGES, State, Workgroups};
 use thisgpu_wgpu::wgpu::util::{BufferInitDescriptor, DeviceExt};
-use thisgpu_wgpu::{Options, instance, reports, wgpu};
+use thisgpu_wgpu::{Message, Options, instance, reports, wgpu};
 use vello_shaders::{BindType, ComputeShader};
 
 struct Gpu {
@@ -20,7 +20,10 @@ struct Gpu {
 
 impl Gpu {
     fn new() -> Gpu {
-        let instance = instance(Options::from_env());
+        let said = |message: &Message| eprintln!("thisgpu: {message}");
+        // On the checking device too, indices are what WGSL has: `flatten` makes pointers behind the end, and does not
+        // use them.
+        let instance = instance(Options::from_env().bounds(None).on_message(said));
         let adapter = pollster::block_on(instance.request_adapter(&Default::default()));
         let adapter = adapter.expect("there is an adapter");
         let descriptor = wgpu::DeviceDescriptor {
@@ -52,32 +55,39 @@ impl Gpu {
             })
             .collect();
         let numbers = shader.wgsl.binding_indices.iter().copied();
-        let entries = numbers.clone().zip(shader.bindings.iter()).map(|(binding, ty)| {
-            let ty = match ty {
-                BindType::Uniform => wgpu::BufferBindingType::Uniform,
-                _ => wgpu::BufferBindingType::Storage {
-                    read_only: !ty.is_mutable(),
-                },
-            };
-            wgpu::BindGroupLayoutEntry {
+        let entries = numbers
+            .clone()
+            .zip(shader.bindings.iter())
+            .map(|(binding, ty)| {
+                let ty = match ty {
+                    BindType::Uniform => wgpu::BufferBindingType::Uniform,
+                    _ => wgpu::BufferBindingType::Storage {
+                        read_only: !ty.is_mutable(),
+                    },
+                };
+                wgpu::BindGroupLayoutEntry {
+                    binding: binding.into(),
+                    visibility: wgpu::ShaderStages::COMPUTE,
+                    ty: wgpu::BindingType::Buffer {
+                        ty,
+                        has_dynamic_offset: false,
+                        min_binding_size: None,
+                    },
+                    count: None,
+                }
+            });
+        let layout = self
+            .device
+            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: None,
+                entries: &entries.collect::<Vec<_>>(),
+            });
+        let entries = numbers
+            .zip(&buffers)
+            .map(|(binding, buffer)| wgpu::BindGroupEntry {
                 binding: binding.into(),
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::Buffer {
-                    ty,
-                    has_dynamic_offset: false,
-                    min_binding_size: None,
-                },
-                count: None,
-            }
-        });
-        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: None,
-            entries: &entries.collect::<Vec<_>>(),
-        });
-        let entries = numbers.zip(&buffers).map(|(binding, buffer)| wgpu::BindGroupEntry {
-            binding: binding.into(),
-            resource: buffer.as_entire_binding(),
-        });
+                resource: buffer.as_entire_binding(),
+            });
         let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &layout,
@@ -88,18 +98,22 @@ impl Gpu {
             bind_group_layouts: &[Some(&layout)],
             immediate_size: 0,
         };
-        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some(&shader.name),
-            source: wgpu::ShaderSource::Wgsl(shader.wgsl.code.as_ref().into()),
-        });
-        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(&shader.name),
-            layout: Some(&self.device.create_pipeline_layout(&pipeline_layout)),
-            module: &module,
-            entry_point: None,
-            compilation_options: Default::default(),
-            cache: None,
-        });
+        let module = self
+            .device
+            .create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some(&shader.name),
+                source: wgpu::ShaderSource::Wgsl(shader.wgsl.code.as_ref().into()),
+            });
+        let pipeline = self
+            .device
+            .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(&shader.name),
+                layout: Some(&self.device.create_pipeline_layout(&pipeline_layout)),
+                module: &module,
+                entry_point: None,
+                compilation_options: Default::default(),
+                cache: None,
+            });
         let mut encoder = self.device.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
         pass.set_pipeline(&pipeline);
@@ -110,7 +124,9 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
         let all = parts.iter().zip(&buffers).zip(shader.bindings.iter());
         let written = all.filter(|(_, ty)| ty.is_mutable());
-        written.map(|((&part, buffer), _)| (part, self.read(buffer))).collect()
+        written
+            .map(|((&part, buffer), _)| (part, self.read(buffer)))
+            .collect()
     }
 
     fn read(&self, buffer: &wgpu::Buffer) -> Vec<u8> {
@@ -144,7 +160,10 @@ fn draw(scene: &vello_encoding::Encoding, least: usize) {
             continue;
         }
         let got = gpu.run(stage.shader, workgroups, stage.parts, &state);
-        let before: Vec<_> = got.iter().map(|(part, _)| state.get(*part).borrow().clone()).collect();
+        let before: Vec<_> = got
+            .iter()
+            .map(|(part, _)| state.get(*part).borrow().clone())
+            .collect();
         state.run(stage, workgroups[0]);
         for ((part, got), before) in got.iter().zip(before) {
             let wanted = state.get(*part).borrow();

@@ -1,9 +1,8 @@
 //! Three scenes of paths in one color each.
 
-use vello_encoding::{DrawBeginClip, Encoding, Transform};
 use peniko::kurbo::{Affine, BezPath, Cap, Circle, Join, Rect, Stroke};
 use peniko::{BlendMode, Color, Compose, Fill, Mix};
-
+use vello_encoding::{DrawBeginClip, Encoding, Transform};
 
 /// Pixels along the edges.
 pub const SIZE: [u32; 2] = [400, 300];
@@ -37,8 +36,15 @@ pub fn fills() -> Encoding {
     let mut scene = Encoding::new();
     for n in 0..12 {
         let (x, y) = (70.0 + 90.0 * (n % 4) as f64, 60.0 + 85.0 * (n / 4) as f64);
-        place(&mut scene, Affine::translate((x, y)) * Affine::rotate(0.3 * n as f64));
-        scene.encode_fill_style(if n % 2 == 0 { Fill::NonZero } else { Fill::EvenOdd });
+        place(
+            &mut scene,
+            Affine::translate((x, y)) * Affine::rotate(0.3 * n as f64),
+        );
+        scene.encode_fill_style(if n % 2 == 0 {
+            Fill::NonZero
+        } else {
+            Fill::EvenOdd
+        });
         let _ = match n % 3 {
             0 => scene.encode_shape(&star(5 + 2 * (n / 3)), true),
             1 => scene.encode_shape(&Circle::new((0.0, 0.0), 35.0 + n as f64), true),
@@ -57,7 +63,9 @@ pub fn strokes() -> Encoding {
     for n in 0..9 {
         let y = 30.0 * n as f64;
         place(&mut scene, Affine::translate((10.0, y)));
-        let stroke = Stroke::new(2.0 + n as f64).with_caps(ends[n % 3]).with_join(corners[n / 3]);
+        let stroke = Stroke::new(2.0 + n as f64)
+            .with_caps(ends[n % 3])
+            .with_join(corners[n / 3]);
         assert!(scene.encode_stroke_style(&stroke));
         let mut path = BezPath::new();
         path.move_to((10.0, 10.0));

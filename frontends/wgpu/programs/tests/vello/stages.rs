@@ -3,7 +3,9 @@
 use crate::scenes::SIZE;
 use bytemuck::bytes_of;
 use std::cell::RefCell;
-use vello_encoding::{BumpAllocators, Encoding, RenderConfig, WorkgroupCounts, resolve_solid_paths_only};
+use vello_encoding::{
+    BumpAllocators, Encoding, RenderConfig, WorkgroupCounts, resolve_solid_paths_only,
+};
 use vello_shaders::cpu::{self, CpuBinding};
 use vello_shaders::{ComputeShader, SHADERS, Shaders};
 
@@ -71,42 +73,130 @@ macro_rules! stage {
 
 /// As Vello runs them.
 pub static STAGES: &[Stage] = &[
-    stage!(pathtag_reduce, pathtag_reduce, path_reduce, [Config, Scene, Reduced]),
-    stage!(pathtag_scan_small, pathtag_scan, path_scan, [Config, Scene, Reduced, Monoids]),
+    stage!(
+        pathtag_reduce,
+        pathtag_reduce,
+        path_reduce,
+        [Config, Scene, Reduced]
+    ),
+    stage!(
+        pathtag_scan_small,
+        pathtag_scan,
+        path_scan,
+        [Config, Scene, Reduced, Monoids]
+    ),
     stage!(bbox_clear, bbox_clear, bbox_clear, [Config, PathBoxes]),
-    stage!(flatten, flatten, flatten, [Config, Scene, Monoids, PathBoxes, Bump, Lines]),
-    stage!(draw_reduce, draw_reduce, draw_reduce, [Config, Scene, DrawReduced]),
     stage!(
-        draw_leaf,
-        draw_leaf,
-        draw_leaf,
-        [Config, Scene, DrawReduced, PathBoxes, DrawMonoids, InfoBinData, Clips]
+        flatten,
+        flatten,
+        flatten,
+        [Config, Scene, Monoids, PathBoxes, Bump, Lines]
     ),
-    stage!(clip_reduce, clip_reduce, clip_reduce, [Clips, PathBoxes, ClipBics, ClipElements]),
+    stage!(
+        draw_reduce,
+        draw_reduce,
+        draw_reduce,
+        [Config, Scene, DrawReduced]
+    ),
+    stage!(
+        draw_leaf,
+        draw_leaf,
+        draw_leaf,
+        [
+            Config,
+            Scene,
+            DrawReduced,
+            PathBoxes,
+            DrawMonoids,
+            InfoBinData,
+            Clips
+        ]
+    ),
+    stage!(
+        clip_reduce,
+        clip_reduce,
+        clip_reduce,
+        [Clips, PathBoxes, ClipBics, ClipElements]
+    ),
     stage!(
         clip_leaf,
         clip_leaf,
         clip_leaf,
-        [Config, Clips, PathBoxes, ClipBics, ClipElements, DrawMonoids, ClipBoxes]
+        [
+            Config,
+            Clips,
+            PathBoxes,
+            ClipBics,
+            ClipElements,
+            DrawMonoids,
+            ClipBoxes
+        ]
     ),
     stage!(
         binning,
         binning,
         binning,
-        [Config, DrawMonoids, PathBoxes, ClipBoxes, DrawBoxes, Bump, InfoBinData, BinHeaders]
+        [
+            Config,
+            DrawMonoids,
+            PathBoxes,
+            ClipBoxes,
+            DrawBoxes,
+            Bump,
+            InfoBinData,
+            BinHeaders
+        ]
     ),
-    stage!(tile_alloc, tile_alloc, tile_alloc, [Config, Scene, DrawBoxes, Bump, Paths, Tiles]),
-    stage!(path_count_setup, path_count_setup, path_count_setup, [Bump, Indirect]),
-    stage!(path_count, path_count, [Config, Bump, Lines, Paths, Tiles, SegmentCounts]),
-    stage!(backdrop_dyn, backdrop, backdrop, [Config, Bump, Paths, Tiles]),
+    stage!(
+        tile_alloc,
+        tile_alloc,
+        tile_alloc,
+        [Config, Scene, DrawBoxes, Bump, Paths, Tiles]
+    ),
+    stage!(
+        path_count_setup,
+        path_count_setup,
+        path_count_setup,
+        [Bump, Indirect]
+    ),
+    stage!(
+        path_count,
+        path_count,
+        [Config, Bump, Lines, Paths, Tiles, SegmentCounts]
+    ),
+    stage!(
+        backdrop_dyn,
+        backdrop,
+        backdrop,
+        [Config, Bump, Paths, Tiles]
+    ),
     stage!(
         coarse,
         coarse,
         coarse,
-        [Config, Scene, DrawMonoids, BinHeaders, InfoBinData, Paths, Tiles, Bump, Commands]
+        [
+            Config,
+            Scene,
+            DrawMonoids,
+            BinHeaders,
+            InfoBinData,
+            Paths,
+            Tiles,
+            Bump,
+            Commands
+        ]
     ),
-    stage!(path_tiling_setup, path_tiling_setup, path_tiling_setup, [Bump, Indirect, Commands]),
-    stage!(path_tiling, path_tiling, [Bump, SegmentCounts, Lines, Paths, Tiles, Segments]),
+    stage!(
+        path_tiling_setup,
+        path_tiling_setup,
+        path_tiling_setup,
+        [Bump, Indirect, Commands]
+    ),
+    stage!(
+        path_tiling,
+        path_tiling,
+        [Bump, SegmentCounts, Lines, Paths, Tiles, Segments]
+    ),
 ];
 
 /// All buffers.
@@ -175,7 +265,10 @@ impl State {
     /// Runs a stage on the CPU.
     pub fn run(&self, stage: &Stage, workgroups: u32) {
         // The CPU's versions of what is dispatched indirectly, and of some others, count for themselves.
-        let bindings = stage.parts.iter().map(|&part| CpuBinding::BufferRW(self.get(part)));
+        let bindings = stage
+            .parts
+            .iter()
+            .map(|&part| CpuBinding::BufferRW(self.get(part)));
         (stage.cpu)(workgroups, &bindings.collect::<Vec<_>>());
     }
 }
