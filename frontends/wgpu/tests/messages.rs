@@ -78,6 +78,35 @@ fn divergent_barriers_name_their_line() {
     );
 }
 
+/// wgpu zeroes buffers, so that only workgroup memory can be what nobody wrote, where a program wants that.
+#[test]
+fn reads_of_what_nobody_wrote_name_their_line() {
+    let gpu = Gpu::new(Options::checking());
+    let text = format!(
+        "{HEAD}@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {{
+             let n = w[l]; // here
+             a[l] = n + 1u;
+         }}"
+    );
+    let compilation = wgpu::PipelineCompilationOptions {
+        zero_initialize_workgroup_memory: false,
+        ..wgpu::PipelineCompilationOptions::default()
+    };
+    let pipeline = gpu.pipeline_with(&gpu.module(&text), None, compilation);
+    gpu.run(&pipeline, &[&gpu.buffer(&[7; 64])], 1);
+    let message = gpu.message(|message| {
+        let Message::Finding { finding, .. } = message else {
+            return false;
+        };
+        matches!(finding.kind, FindingKind::UndefinedMemory { .. })
+    });
+    let line = Some(marked(&text));
+    assert!(
+        message.line() == line || message.other_line() == line,
+        "{message}"
+    );
+}
+
 /// A mistake that is made again is said once.
 #[test]
 fn findings_are_kept_once() {
