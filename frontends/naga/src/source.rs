@@ -164,6 +164,31 @@ impl Shader {
         Shader::valid(module, source)
     }
 
+    /// A module that somebody else has read and validated; messages call it `name`. With its text, places are lines of
+    /// that; without, the line is the number of the four bytes that a span begins in.
+    ///
+    /// # Errors
+    /// Of WGSL, structures that naga puts where `@align` forbids.
+    pub fn validated(
+        name: &str,
+        module: Module,
+        info: ModuleInfo,
+        text: Option<&str>,
+    ) -> Result<Shader, Error> {
+        let source = match text {
+            Some(text) => Source::text(name, text),
+            None => Source::words(name),
+        };
+        let shader = Shader {
+            module,
+            info,
+            source,
+        };
+        let checked = text.map_or(Ok(()), |text| alignment::check(&shader.module, text));
+        checked.map_err(|(span, reason)| shader.source.error(span, reason))?;
+        Ok(shader)
+    }
+
     /// A module that is to be validated.
     fn valid(module: Module, source: Source) -> Result<Shader, Error> {
         let info = guarded(&source, || {

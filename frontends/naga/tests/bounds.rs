@@ -327,3 +327,50 @@ fn check(container: &Container, is_write: bool, bounds: Bounds, index: u32, text
     }
     assert_eq!(out, expected, "{what}\n{text}");
 }
+
+/// naga checks constant indices against lengths that it knows; of an array without one the machine has to.
+#[test]
+fn constant_indices_behind_the_end_of_a_buffer_are_what_the_policy_says() {
+    let cases = [
+        (
+            "out[1] = index[5] + 20u;",
+            [0, 23, 0, 0, 0],
+            [0, 20, 0, 0, 0],
+        ),
+        ("out[77] = 9u;", [0, 0, 0, 0, 9], [0; 5]),
+        ("out[4] = 9u;", [0, 0, 0, 0, 9], [0, 0, 0, 0, 9]),
+        ("out[2] = more.rest[6];", [0, 0, 13, 0, 0], [0; 5]),
+    ];
+    for (statement, restrict, zero) in cases {
+        let text = format!(
+            "struct More {{ first: u32, rest: array<u32> }}
+             @group(0) @binding(0) var<storage, read_write> out: array<u32>;
+             @group(0) @binding(1) var<storage, read> index: array<u32>;
+             @group(0) @binding(2) var<storage, read> more: More;
+             @compute @workgroup_size(1) fn main() {{ out[0] = 0u * index[0] * more.first;
+             {statement}
+             }}"
+        );
+        assert_eq!(
+            run(&text, 3, Bounds::Restrict),
+            Ok(restrict.to_vec()),
+            "{statement}"
+        );
+        assert_eq!(
+            run(&text, 3, Bounds::Zero),
+            Ok(zero.to_vec()),
+            "{statement}"
+        );
+        match run(&text, 3, Bounds::Fault) {
+            Ok(out) => assert_eq!((&out[..], restrict), (&zero[..], zero), "{statement}"),
+            Err((kind, line)) => {
+                assert!(
+                    matches!(kind, FaultKind::Trap { .. }),
+                    "{statement}: {kind}"
+                );
+                assert_eq!(line, 6, "{statement}");
+                assert_ne!(restrict, zero, "{statement}");
+            }
+        }
+    }
+}

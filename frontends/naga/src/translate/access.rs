@@ -11,7 +11,7 @@ use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, TrapCode};
-use naga::{Expression, Handle, Literal};
+use naga::{ArraySize, Expression, Handle, Literal, TypeInner};
 
 /// What ends a launch under [`Bounds::Fault`].
 const OUT_OF_BOUNDS: TrapCode = TrapCode::unwrap_user(Bounds::TRAP);
@@ -80,7 +80,7 @@ impl Translator<'_, '_, '_> {
     /// A part of a value by a constant index.
     pub(super) fn access_part(&mut self, value: Value, ty: &Ty, index: u32) -> Result<Value> {
         match value {
-            Value::Place(place) => self.part_of(&place, index).map(Value::Place),
+            Value::Place(place) => self.part_place(&place, index).map(Value::Place),
             Value::Stored(address) => {
                 let part = self.part(ty, index)?;
                 let storage = Storage::Memory(address.plus(part.offset)?);
@@ -100,6 +100,22 @@ impl Translator<'_, '_, '_> {
         }
     }
 
+    /// A part of what is at a place, by a constant index. naga knows it to be inside but for an array without a length;
+    /// of that the first element is always there.
+    fn part_place(&mut self, place: &Place, index: u32) -> Result<Place> {
+        match self.inner(&place.ty) {
+            TypeInner::Array {
+                size: ArraySize::Dynamic,
+                ..
+            } if index > 0 => {
+                let sequence = self.sequence(&place.ty)?;
+                let index = self.integer(I32, index.into());
+                self.element_place(place, sequence, index)
+            }
+            _ => self.part_of(place, index),
+        }
+    }
+
     fn access_place(&mut self, place: Place, index: Handle<Expression>) -> Result<Place> {
         let sequence = self.sequence(&place.ty)?;
         if let (Some(known), Some(length)) = (self.constant_index(index), sequence.length)
@@ -107,10 +123,20 @@ impl Translator<'_, '_, '_> {
         {
             return self.part_of(&place, known);
         }
+        let index = self.single(index)?;
+        self.element_place(&place, sequence, index)
+    }
+
+    /// The element at an index that has not been looked at.
+    fn element_place(
+        &mut self,
+        place: &Place,
+        sequence: Sequence,
+        index: ir::Value,
+    ) -> Result<Place> {
         let Storage::Memory(address) = place.storage else {
             return Err(invalid("an index of a variable that has no memory"));
         };
-        let index = self.single(index)?;
         let length = match sequence.length {
             Some(length) => self.integer(I32, length.into()),
             None => self.runtime_length(&address, &sequence)?,
