@@ -80,7 +80,7 @@ fn the_time_of_the_host_passes() {
     assert_eq!(unused, 0);
 }
 
-/// wgpu's own shader that makes nanoseconds of timestamps compiles here, should a program switch it on.
+/// A program may ask for nanoseconds: a cycle is one here, so wgpu leaves out its own shader that makes them.
 #[test]
 fn normalised_timestamps_are_the_same() {
     let flags = wgpu::InstanceFlags::AUTOMATIC_TIMESTAMP_NORMALIZATION;
