@@ -1,14 +1,19 @@
 //! Whether two outcomes are one.
 
-use crate::run::Outcome;
+use crate::run::{GRADIENT, Outcome};
 use burn::tensor::TensorData;
 
-/// Compares what came of a case with what the reference says: floats may be apart by `tolerance`, as a part of the
-/// largest of their tensor; everything else is the same.
+/// Compares what came of a case with what the reference says: floats may be apart by `tolerance`, gradients by
+/// `of_gradients` at least, as a part of the largest of their tensor; everything else is the same.
 ///
 /// # Errors
 /// Where they differ first, in each tensor.
-pub fn compare(found: &Outcome, expected: &Outcome, tolerance: f64) -> Result<(), String> {
+pub fn compare(
+    found: &Outcome,
+    expected: &Outcome,
+    tolerance: f64,
+    of_gradients: f64,
+) -> Result<(), String> {
     let names = |outcome: &Outcome| {
         outcome
             .iter()
@@ -25,6 +30,10 @@ pub fn compare(found: &Outcome, expected: &Outcome, tolerance: f64) -> Result<()
     let pairs = found.iter().zip(expected);
     let differences: Vec<String> = pairs
         .filter_map(|((name, found), (_, expected))| {
+            let tolerance = match name.starts_with(GRADIENT) {
+                true => tolerance.max(of_gradients),
+                false => tolerance,
+            };
             let difference = difference(found, expected, tolerance)?;
             Some(format!("{name}: {difference}"))
         })

@@ -12,6 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What came of a case: names of tensors, and what is in them.
 pub type Outcome = Vec<(String, TensorData)>;
 
+/// What the names of gradients begin with.
+pub const GRADIENT: &str = "gradient";
+
 /// Reads the gradient of an input.
 type Gradient = Box<dyn Fn(&Gradients) -> Option<Result<TensorData, String>>>;
 
@@ -68,7 +71,7 @@ impl Run {
         let gradients = total.backward();
         for (index, gradient) in self.inputs.iter().enumerate() {
             if let Some(data) = gradient(&gradients) {
-                self.outcome.push((format!("gradient {index}"), data?));
+                self.outcome.push((format!("{GRADIENT} {index}"), data?));
             }
         }
         Ok(())
