@@ -186,8 +186,14 @@ impl Translator<'_, '_, '_> {
                 .builder
                 .intrinsic("gpu_assume_aligned", &[address, alignment]);
             self.lengths.push(length);
-            let readonly = plan.interface.buffers[number].access != Access::ReadWrite;
-            self.global(handle, base, 0, Space::Buffer { number, readonly });
+            let decorations = self.module.global_variables[handle].memory_decorations;
+            let relaxed = !decorations.is_empty();
+            let space = Space::Buffer {
+                number,
+                readonly: plan.interface.buffers[number].access != Access::ReadWrite && !relaxed,
+                relaxed,
+            };
+            self.global(handle, base, 0, space);
         }
         if let (Some(handle), Some(address)) = (plan.immediates, addresses.next()) {
             let base = self

@@ -21,8 +21,14 @@ pub(super) enum Space {
     Own,
     /// The workgroup's.
     Workgroup,
-    /// A buffer, by its number in the interface, and whether the shader only reads it.
-    Buffer { number: usize, readonly: bool },
+    /// A buffer, by its number in the interface.
+    Buffer {
+        number: usize,
+        /// Whether the shader only reads it, and nobody else writes it meanwhile.
+        readonly: bool,
+        /// Whether each scalar is a relaxed atomic: `@coherent` and `@volatile`.
+        relaxed: bool,
+    },
     /// The immediates of the launch.
     Immediates,
 }
@@ -46,6 +52,10 @@ impl Address {
         let sum = sum.filter(|&sum| sum <= i32::MAX as u32);
         self.offset = sum.ok_or_else(|| unsupported("an offset of more than 2 GiB"))?;
         Ok(self)
+    }
+
+    fn is_relaxed(&self) -> bool {
+        matches!(self.space, Space::Buffer { relaxed: true, .. })
     }
 
     fn flags(&self) -> MemFlagsData {
@@ -117,6 +127,10 @@ impl Translator<'_, '_, '_> {
         for leaf in leaves {
             let place = address.plus(leaf.offset)?;
             let ty = super::types::clif(leaf.scalar)?;
+            if address.is_relaxed() {
+                lanes.push(self.relaxed_load(place, ty)?);
+                continue;
+            }
             let flags = address.flags();
             lanes.push((self.builder.ins()).load(ty, flags, place.base, place.offset as i32));
         }
@@ -135,6 +149,10 @@ impl Translator<'_, '_, '_> {
         self.inside(inside, |this| {
             for (leaf, &lane) in leaves.iter().zip(lanes) {
                 let place = address.plus(leaf.offset)?;
+                if address.is_relaxed() {
+                    this.relaxed_store(place, lane)?;
+                    continue;
+                }
                 let flags = address.flags();
                 (this.builder.ins()).store(flags, lane, place.base, place.offset as i32);
             }
