@@ -88,3 +88,27 @@ fn each_planted_mistake_is_found() {
 fn bounds_are_restricted_unless_asked() {
     assert_eq!(TranslateOptions::default().buffer_bounds, Bounds::Restrict);
 }
+
+/// What the body calls by name is the library's and not the kernel.
+#[test]
+fn entry_points_are_named_like_functions_of_the_library() {
+    for (name, value, expected) in [("expf", "exp(f32(out[0]))", 1), ("fmodf", "f32(out[0] + 7u) % 4.0", 3)] {
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+             @compute @workgroup_size(1) fn {name}() {{ out[0] = u32({value}); }}"
+        );
+        let shader = Shader::wgsl(name, &text).unwrap_or_else(|error| panic!("{error}"));
+        let translation = shader.translate(name, &TranslateOptions::default());
+        let translation = translation.unwrap_or_else(|error| panic!("{error}"));
+        let compiled = translation.compile(&Options::default());
+        let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(compiled.interface.entry, name);
+        let device = Device::simulator(SimConfig::default());
+        let out = device.upload(&[0u32]).expect("there is room");
+        let binding = Binding::new(0, 0, &out.cast().expect("bytes"));
+        let pipeline = compiled.load(&device).expect("it fits");
+        let report = pipeline.dispatch([1, 1, 1], &[binding], &[]);
+        report.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(out.to_vec().expect("it can be read"), [expected], "{name}");
+    }
+}

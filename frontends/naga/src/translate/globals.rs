@@ -14,6 +14,7 @@ use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
 use cranelift_thisgpu::DeviceProperties;
 use cranelift_thisgpu::build::GpuBuilder;
+use cranelift_thisgpu::compile::library;
 use naga::proc::Layouter;
 use naga::valid::ModuleInfo;
 use naga::{
@@ -165,8 +166,8 @@ fn has_runtime_length(module: &Module, inner: &TypeInner) -> bool {
 fn symbol(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(letter).collect();
-    // `gpu_` begins the names of intrinsics.
-    match name.starts_with("gpu_") {
+    // `gpu_` begins the names of intrinsics. A function of the library would be replaced where the body calls it.
+    match name.starts_with("gpu_") || library::provides(&name) {
         true => format!("entry_{name}"),
         false => name,
     }
