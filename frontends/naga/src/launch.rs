@@ -1,7 +1,7 @@
 //! From a translated entry point to a launch: machine code, a loaded kernel, dispatches of it.
 
 use crate::error::{Error, Place, Reason};
-use crate::interface::{BoundBuffer, Interface};
+use crate::interface::{BoundBuffer, Interface, threads};
 use crate::translate::Translation;
 use cranelift_thisgpu::driver::argument::Argument;
 use cranelift_thisgpu::{
@@ -30,11 +30,9 @@ impl Translation {
             interface,
             locations,
         } = self;
-        let threads = interface.workgroup_size.iter();
-        let threads = threads.fold(1u32, |all, &some| all.saturating_mul(some));
         let kernel = KernelOptions {
             shared_bytes: interface.shared_bytes,
-            max_threads: Some(threads),
+            max_threads: Some(threads(interface.workgroup_size)),
             ..KernelOptions::default()
         };
         let file = locations.files().first().cloned().unwrap_or_default();

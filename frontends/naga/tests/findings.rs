@@ -2,7 +2,7 @@
 
 mod common;
 
-use cranelift_thisgpu::{Buffer, Device, DeviceError, SimConfig};
+use cranelift_thisgpu::{Buffer, Device, DeviceError, Options, SimConfig};
 use thisgpu_naga::{Binding, Bounds, LaunchError, Reason, Shader, TranslateOptions};
 
 const HEAD: &str = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -240,4 +240,49 @@ fn requests_that_do_not_fit_are_errors() {
         missing.to_string().contains("@group(0) @binding(0)"),
         "{missing}"
     );
+}
+
+/// What is too much for the machine, with its place.
+#[test]
+fn what_is_too_large_names_line_and_column() {
+    let size = |text: &str| format!("var<workgroup> w: array<u32, 4>;\n@compute @workgroup_size({text})
+fn main(@builtin(local_invocation_index) l: u32, @builtin(num_subgroups) n: u32) {{\n  w[l] = n;\n}}");
+    for text in ["16384, 16384, 16384", "2048", "1024, 2"] {
+        refused(&size(text), &TranslateOptions::default(), (4, 3), "a block has at most 1024 threads");
+    }
+}
+
+/// Requests for an override name its place.
+#[test]
+fn overrides_name_line_and_column() {
+    let text = "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+override size: u32 = 4u;
+@id(7) override sign: i32;
+@compute @workgroup_size(size) fn main(@builtin(local_invocation_index) l: u32) { out[l] = size + u32(sign); }";
+    let cases: [(&[(&str, f64)], _, _); 6] = [
+        (&[], (3, 8), "Missing value"),
+        (&[("7", 1.0), ("size", -1.0)], (2, 1), "fit"),
+        (&[("7", 3e9)], (3, 8), "fit"),
+        (&[("7", 1.0), ("size", f64::NAN)], (2, 1), "finite"),
+        (&[("7", 1.0), ("size", 0.0)], (2, 1), "positive"),
+        (&[("7", 1.0), ("size", 20000.0)], (2, 1), "size"),
+    ];
+    for (constants, place, message) in cases {
+        let constants = constants.iter().map(|(name, value)| (name.to_string(), *value));
+        let options = TranslateOptions {
+            constants: constants.collect(),
+            ..TranslateOptions::default()
+        };
+        refused(text, &options, place, message);
+    }
+}
+
+/// A shader that is refused when it is translated or compiled.
+fn refused(text: &str, options: &TranslateOptions, place: (u32, u32), message: &str) {
+    let shader = Shader::wgsl("refused.wgsl", text);
+    let translated = shader.and_then(|shader| shader.translate("main", options));
+    let compiled = translated.and_then(|translation| translation.compile(&Options::default()));
+    let error = compiled.expect_err("it is refused");
+    assert_eq!(error.place.position, Some(place), "{error}");
+    assert!(error.to_string().contains(message), "{error}");
 }

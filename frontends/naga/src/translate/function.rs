@@ -63,14 +63,17 @@ impl<'a> Frame<'a> {
     }
 }
 
-impl Translator<'_, '_, '_> {
-    /// Where the entry point begins.
-    pub(super) fn entry_span(&self) -> Span {
-        let spans = self.frame.function.body.span_iter();
-        let mut spans = spans.map(|(_, span)| *span);
-        spans.find(Span::is_defined).unwrap_or(Span::UNDEFINED)
-    }
+/// Where a function begins: its first statement, or what comes before.
+pub(super) fn first_span(function: &Function) -> Span {
+    let locals = function.local_variables.iter();
+    let locals = locals.map(|(handle, _)| function.local_variables.get_span(handle));
+    let statements = function.body.span_iter().map(|(_, span)| *span);
+    let spans = locals.chain(statements).filter(Span::is_defined);
+    let first = spans.min_by_key(|span| span.to_range().map(|range| range.start));
+    first.unwrap_or(Span::UNDEFINED)
+}
 
+impl Translator<'_, '_, '_> {
     /// The body of the entry point, where the builder is.
     pub(super) fn entry_body(&mut self) -> Result<()> {
         let arguments = &self.frame.function.arguments;

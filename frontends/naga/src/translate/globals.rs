@@ -1,12 +1,13 @@
 //! The variables of the module: which buffers a launch binds, where workgroup memory lies, and the kernel around the
 //! entry point's body.
 
+use super::function::first_span;
 use super::memory::{Address, Space};
 use super::places::{Place, Storage};
 use super::types::Ty;
 use super::{Result, Translator};
 use crate::error::{Reason, invalid, unsupported};
-use crate::interface::{Access, BoundBuffer, Interface};
+use crate::interface::{Access, BoundBuffer, Interface, threads};
 use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -37,15 +38,22 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of an entry point, by its index.
+    /// Of an entry point, by its index. `size_span` is where its size is said.
     pub(super) fn new(
         module: &Module,
         info: &ModuleInfo,
         entry: usize,
         layouter: &Layouter,
+        size_span: Span,
     ) -> std::result::Result<Plan, (Span, Reason)> {
         let point = &module.entry_points[entry];
         let uses = info.get_entry_point(entry);
+        let most = DeviceProperties::ASSIGNED.block_threads;
+        if threads(point.workgroup_size) > most {
+            let [x, y, z] = point.workgroup_size;
+            let message = format!("a workgroup of {x} by {y} by {z} invocations; a block has at most {most} threads");
+            return Err((size_span, unsupported(message)));
+        }
         let mut bound = Vec::new();
         let mut plan = Plan {
             interface: Interface {
@@ -176,7 +184,7 @@ fn symbol(name: &str) -> String {
 impl Translator<'_, '_, '_> {
     /// The kernel.
     pub(super) fn kernel(&mut self, plan: &Plan, parameters: &[ir::Value]) -> Result<()> {
-        self.at(self.entry_span());
+        self.at(first_span(self.frame.function));
         let alignment = self.integer(I32, BoundBuffer::ALIGNMENT as i64);
         let mut addresses = parameters.iter().copied();
         for (number, &handle) in plan.buffers.iter().enumerate() {
@@ -272,7 +280,7 @@ impl Translator<'_, '_, '_> {
 
     /// All threads of the workgroup write zeros to its memory, and wait for each other.
     fn zero_workgroup(&mut self, bytes: u32) -> Result<()> {
-        let threads: u32 = self.workgroup_size.iter().product();
+        let threads = threads(self.workgroup_size);
         let own = self.local_index();
         let step = self.integer(I32, SHARED_STEP.into());
         let first = self.builder.ins().imul(own, step);

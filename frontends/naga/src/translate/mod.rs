@@ -26,6 +26,7 @@ mod globals;
 mod math;
 mod matrix;
 mod memory;
+mod overrides;
 mod packing;
 mod places;
 mod reach;
@@ -117,7 +118,7 @@ pub fn translate(
     let nowhere = |reason| source.error(Span::UNDEFINED, reason);
     let is_entry =
         |point: &&naga::EntryPoint| point.name == entry && point.stage == ShaderStage::Compute;
-    if module.entry_points.iter().find(is_entry).is_none() {
+    let Some(point) = module.entry_points.iter().find(is_entry) else {
         let names = module.entry_points.iter();
         let names = names.filter(|point| point.stage == ShaderStage::Compute);
         let names: Vec<_> = names.map(|point| point.name.as_str()).collect();
@@ -127,11 +128,15 @@ pub fn translate(
         };
         let message = format!("no compute entry point `{entry}`; {known}");
         return Err(nowhere(Reason::Request(message)));
-    }
+    };
+    let size_span = overrides::size_span(module, point);
     let (module, info) = guarded(source, || {
         let selected = Some((ShaderStage::Compute, entry));
         process_overrides(module, info, selected, &options.constants)
-            .map_err(|error| nowhere(Reason::Request(chain(&error))))
+            .map_err(|error| {
+                let span = overrides::span(module, point, &options.constants, &error);
+                source.error(span, Reason::Request(chain(&error)))
+            })
     })?;
     let (module, info) = (&*module, &*info);
     let index = module.entry_points.iter().position(|p| is_entry(&p));
@@ -139,7 +144,7 @@ pub fn translate(
     let mut layouter = Layouter::default();
     let laid_out = layouter.update(module.to_ctx());
     laid_out.map_err(|error| nowhere(invalid(chain(&error))))?;
-    let plan = globals::Plan::new(module, info, index, &layouter);
+    let plan = globals::Plan::new(module, info, index, &layouter, size_span);
     let plan = plan.map_err(|(span, reason)| source.error(span, reason))?;
     let mut locations = Locations::table();
     let file = locations.file(source.name());
