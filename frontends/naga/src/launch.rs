@@ -1,6 +1,6 @@
 //! From a translated entry point to a launch: machine code, a loaded kernel, dispatches of it.
 
-use crate::error::{Error, Place, Reason};
+use crate::error::{Error, Reason};
 use crate::interface::{BoundBuffer, Interface, threads};
 use crate::translate::Translation;
 use cranelift_thisgpu::driver::argument::Argument;
@@ -29,21 +29,18 @@ impl Translation {
             function,
             interface,
             locations,
+            place,
         } = self;
         let kernel = KernelOptions {
             shared_bytes: interface.shared_bytes,
             max_threads: Some(threads(interface.workgroup_size)),
             ..KernelOptions::default()
         };
-        let file = locations.files().first().cloned().unwrap_or_default();
         let mut compiler = Compiler::new(options.clone());
         compiler.set_locations(Some(Arc::new(locations)));
         let code = compiler.function(&function, Some(kernel));
         let code = code.map_err(|errors| Error {
-            place: Place {
-                file,
-                position: None,
-            },
+            place,
             reason: Reason::Compiler(errors.to_string()),
         })?;
         Ok(Compiled {

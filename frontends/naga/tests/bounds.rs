@@ -378,7 +378,12 @@ fn constant_indices_behind_the_end_of_a_buffer_are_what_the_policy_says() {
 /// Indices of 16 bits keep their number: a negative one is behind the end as well.
 #[test]
 fn indices_of_16_bits_are_restricted() {
-    for (ty, index) in [("u16", 2), ("i16", 2), ("u16", 0xffff), ("i16", -1i32 as u32)] {
+    for (ty, index) in [
+        ("u16", 2),
+        ("i16", 2),
+        ("u16", 0xffff),
+        ("i16", -1i32 as u32),
+    ] {
         let text = format!(
             "enable wgpu_int16;
              @group(0) @binding(0) var<storage, read_write> out: array<u32>;
@@ -395,6 +400,10 @@ fn indices_of_16_bits_are_restricted() {
             2 => vec![0, 3, 9, 12, 0],
             _ => vec![0, 8, 8, 13, 9],
         };
-        assert_eq!(run(&text, index, Bounds::Restrict), Ok(expected), "{ty}, {index}");
+        assert_eq!(
+            run(&text, index, Bounds::Restrict),
+            Ok(expected),
+            "{ty}, {index}"
+        );
     }
 }

@@ -37,7 +37,14 @@ fn all_scalars_are_stored_and_loaded() {
         }";
     let mut buffers = [vec![0; 16], vec![1, 2, 3, 4, 5, 6, 7, 8]];
     common::run(text, [1, 1, 1], &mut buffers);
-    let one = [0x3f80_0000, 0x4000_0000, 0x4040_0000, 4, 0x4000_3e00, 0x40a0_0000];
+    let one = [
+        0x3f80_0000,
+        0x4000_0000,
+        0x4040_0000,
+        4,
+        0x4000_3e00,
+        0x40a0_0000,
+    ];
     for element in buffers[0].chunks(8) {
         assert_eq!(element[..6], one);
     }

@@ -245,10 +245,17 @@ fn requests_that_do_not_fit_are_errors() {
 /// What is too much for the machine, with its place.
 #[test]
 fn what_is_too_large_names_line_and_column() {
-    let size = |text: &str| format!("var<workgroup> w: array<u32, 4>;\n@compute @workgroup_size({text})
-fn main(@builtin(local_invocation_index) l: u32, @builtin(num_subgroups) n: u32) {{\n  w[l] = n;\n}}");
+    let size = |text: &str| {
+        format!("var<workgroup> w: array<u32, 4>;\n@compute @workgroup_size({text})
+fn main(@builtin(local_invocation_index) l: u32, @builtin(num_subgroups) n: u32) {{\n  w[l] = n;\n}}")
+    };
     for text in ["16384, 16384, 16384", "2048", "1024, 2"] {
-        refused(&size(text), &TranslateOptions::default(), (4, 3), "a block has at most 1024 threads");
+        refused(
+            &size(text),
+            &TranslateOptions::default(),
+            (4, 3),
+            "a block has at most 1024 threads",
+        );
     }
 }
 
@@ -268,7 +275,9 @@ override size: u32 = 4u;
         (&[("7", 1.0), ("size", 20000.0)], (2, 1), "size"),
     ];
     for (constants, place, message) in cases {
-        let constants = constants.iter().map(|(name, value)| (name.to_string(), *value));
+        let constants = constants
+            .iter()
+            .map(|(name, value)| (name.to_string(), *value));
         let options = TranslateOptions {
             constants: constants.collect(),
             ..TranslateOptions::default()
@@ -285,4 +294,22 @@ fn refused(text: &str, options: &TranslateOptions, place: (u32, u32), message: &
     let error = compiled.expect_err("it is refused");
     assert_eq!(error.place.position, Some(place), "{error}");
     assert!(error.to_string().contains(message), "{error}");
+}
+
+/// Local memory that is too much in all is that of the largest variable.
+#[test]
+fn variables_that_are_too_large_together_name_the_largest() {
+    let text = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+@compute @workgroup_size(1) fn main() {
+  var a: array<u32, 500000>; a[o[0]] = 1u;
+  var b: array<u32, 510000>; b[o[0]] = 1u;
+  var c: array<u32, 500000>; c[o[0]] = 1u;
+  o[1] = a[o[2]] + b[o[2]] + c[o[2]];
+}";
+    refused(
+        text,
+        &TranslateOptions::default(),
+        (4, 3),
+        "the stack slots take 6040000 bytes",
+    );
 }

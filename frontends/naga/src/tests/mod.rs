@@ -3,7 +3,7 @@
 mod cases;
 
 use crate::mistakes::{Mistake, plant};
-use crate::{Binding, Bounds, Shader, TranslateOptions};
+use crate::{Binding, Bounds, Shader, TranslateOptions, Translation};
 use cases::{CASES, Case};
 use cranelift_thisgpu::{Buffer, Device, Options, SimConfig};
 
@@ -89,26 +89,59 @@ fn bounds_are_restricted_unless_asked() {
     assert_eq!(TranslateOptions::default().buffer_bounds, Bounds::Restrict);
 }
 
+/// What an entry point makes of the words of its only buffer.
+fn launched(text: &str, entry: &str, words: &[u32]) -> (Translation, Vec<u32>) {
+    let shader = Shader::wgsl("test.wgsl", text).unwrap_or_else(|error| panic!("{error}"));
+    let translation = shader.translate(entry, &TranslateOptions::default());
+    let translation = translation.unwrap_or_else(|error| panic!("{error}"));
+    let compiled = translation.clone().compile(&Options::default());
+    let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
+    let device = Device::simulator(SimConfig::default());
+    let out = device.upload(words).expect("there is room");
+    let binding = Binding::new(0, 0, &out.cast().expect("bytes"));
+    let pipeline = compiled.load(&device).expect("it fits");
+    let report = pipeline.dispatch([1, 1, 1], &[binding], &[]);
+    report.unwrap_or_else(|error| panic!("{error}"));
+    (translation, out.to_vec().expect("it can be read"))
+}
+
 /// What the body calls by name is the library's and not the kernel.
 #[test]
 fn entry_points_are_named_like_functions_of_the_library() {
-    for (name, value, expected) in [("expf", "exp(f32(out[0]))", 1), ("fmodf", "f32(out[0] + 7u) % 4.0", 3)] {
+    let cases = [
+        ("expf", "exp(f32(out[0]))", 1),
+        ("fmodf", "f32(out[0] + 7u) % 4.0", 3),
+    ];
+    for (name, value, expected) in cases {
         let text = format!(
             "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
              @compute @workgroup_size(1) fn {name}() {{ out[0] = u32({value}); }}"
         );
-        let shader = Shader::wgsl(name, &text).unwrap_or_else(|error| panic!("{error}"));
-        let translation = shader.translate(name, &TranslateOptions::default());
-        let translation = translation.unwrap_or_else(|error| panic!("{error}"));
-        let compiled = translation.compile(&Options::default());
-        let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(compiled.interface.entry, name);
-        let device = Device::simulator(SimConfig::default());
-        let out = device.upload(&[0u32]).expect("there is room");
-        let binding = Binding::new(0, 0, &out.cast().expect("bytes"));
-        let pipeline = compiled.load(&device).expect("it fits");
-        let report = pipeline.dispatch([1, 1, 1], &[binding], &[]);
-        report.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(out.to_vec().expect("it can be read"), [expected], "{name}");
+        let (translation, out) = launched(&text, name, &[0]);
+        assert_eq!(translation.interface.entry, name);
+        assert_eq!(out, [expected], "{name}");
+    }
+}
+
+/// Calls that do not live at once have the same memory.
+#[test]
+fn calls_behind_each_other_share_their_memory() {
+    let calls: String = (0..64)
+        .map(|n| format!("out[{n}] = f(out[{n}], {n}u);\n"))
+        .collect();
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+         fn g(x: u32) -> array<u32, 256> {{ var a: array<u32, 256>; a[x] = x; return a; }}
+         fn f(x: u32, y: u32) -> u32 {{ var a = g(x); a[y] += 7u; return a[x] + a[y]; }}
+         @compute @workgroup_size(1) fn main() {{ {calls} }}"
+    );
+    let words: Vec<u32> = (0..64).map(|n| n * 3 % 64).collect();
+    let (translation, out) = launched(&text, "main", &words);
+    let slots = translation.function.sized_stack_slots.values();
+    let bytes: u32 = slots.map(|slot| slot.size).sum();
+    assert!(bytes <= 6 * 1024, "{bytes} bytes");
+    for (n, (&word, &result)) in (0..).zip(words.iter().zip(&out)) {
+        let expected = if n == word { 2 * n + 14 } else { word + 7 };
+        assert_eq!(result, expected, "call {n}");
     }
 }

@@ -1,5 +1,6 @@
 //! Functions: the entry point's body, and calls, which are inlined.
 
+use super::memory::Shape;
 use super::places::{Place, Storage};
 use super::reach::Key;
 use super::types::Ty;
@@ -29,6 +30,8 @@ pub(super) struct Frame<'a> {
     /// What expressions are, that have been evaluated.
     pub values: Vec<Option<Value>>,
     locals: Vec<Option<Place>>,
+    /// Memory that is given back when the call ends.
+    pub slots: Vec<(Shape, ir::StackSlot)>,
     pub arguments: Vec<Value>,
     /// Where a call goes on; none in the entry point.
     exit: Option<Exit>,
@@ -55,6 +58,7 @@ impl<'a> Frame<'a> {
             info,
             values: vec![None; function.expressions.len()],
             locals: vec![None; function.local_variables.len()],
+            slots: Vec::new(),
             arguments: Vec::new(),
             exit: None,
             breaks: Vec::new(),
@@ -193,7 +197,8 @@ impl Translator<'_, '_, '_> {
         self.depth += 1;
         self.body()?;
         self.depth -= 1;
-        self.frame = caller;
+        let callee = std::mem::replace(&mut self.frame, caller);
+        self.free_slots(callee.slots);
         self.call = call;
         self.at(span);
         self.builder.switch_to_block(block);

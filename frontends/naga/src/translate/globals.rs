@@ -51,7 +51,9 @@ impl Plan {
         let most = DeviceProperties::ASSIGNED.block_threads;
         if threads(point.workgroup_size) > most {
             let [x, y, z] = point.workgroup_size;
-            let message = format!("a workgroup of {x} by {y} by {z} invocations; a block has at most {most} threads");
+            let message = format!(
+                "a workgroup of {x} by {y} by {z} invocations; a block has at most {most} threads"
+            );
             return Err((size_span, unsupported(message)));
         }
         let mut bound = Vec::new();

@@ -12,7 +12,8 @@ use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{F16, F32, F64, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind};
-use naga::TypeInner;
+use hashbrown::HashMap;
+use naga::{Span, TypeInner};
 
 /// Whose memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,28 @@ impl Address {
     }
 }
 
+/// Size of a stack slot in bytes, and the logarithm of its alignment.
+pub(super) type Shape = (u32, u8);
+
+/// The thread's own memory.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    /// What calls that have ended give to others.
+    free: HashMap<Shape, Vec<ir::StackSlot>>,
+    /// All that there are.
+    bytes: u64,
+    /// The size of the first of the largest, and where it is asked for.
+    largest: Option<(u32, Span)>,
+}
+
+impl Slots {
+    /// Where the largest is asked for, if all together are more than a thread has.
+    pub(super) fn excess(&self) -> Option<Span> {
+        let (_, span) = self.largest?;
+        (self.bytes > u64::from(MOST_LOCAL)).then_some(span)
+    }
+}
+
 /// The largest alignment of a stack slot in bytes.
 const SLOT_ALIGNMENT: u32 = 16;
 
@@ -74,13 +97,30 @@ const SLOT_ALIGNMENT: u32 = 16;
 const MOST_LOCAL: u32 = 4 << 20;
 
 impl Translator<'_, '_, '_> {
-    /// New memory of the thread for a value of a type.
+    /// Memory of the thread for a value of a type, until the current call ends.
     pub(super) fn slot(&mut self, ty: &Ty) -> Result<Address> {
-        let slot = self.stack_slot(ty)?;
+        let shape = self.shape(ty)?;
+        let free = self.slots.free.get_mut(&shape).and_then(Vec::pop);
+        let slot = free.unwrap_or_else(|| self.new_slot(shape));
+        self.frame.slots.push((shape, slot));
         Ok(self.slot_address(slot))
     }
 
+    /// Memory of the thread that stays as it is to the end.
     pub(super) fn stack_slot(&mut self, ty: &Ty) -> Result<ir::StackSlot> {
+        let shape = self.shape(ty)?;
+        Ok(self.new_slot(shape))
+    }
+
+    /// Gives back what a call that has ended had.
+    pub(super) fn free_slots(&mut self, slots: Vec<(Shape, ir::StackSlot)>) {
+        // What was taken first is taken first again: the next call of the same function has the same memory.
+        for (shape, slot) in slots.into_iter().rev() {
+            self.slots.free.entry(shape).or_default().push(slot);
+        }
+    }
+
+    fn shape(&self, ty: &Ty) -> Result<Shape> {
         let (size, alignment) = self.layout(ty)?;
         if size > MOST_LOCAL {
             return Err(unsupported(format!(
@@ -88,8 +128,16 @@ impl Translator<'_, '_, '_> {
             )));
         }
         let alignment = alignment.clamp(1, SLOT_ALIGNMENT).ilog2() as u8;
+        Ok((size, alignment))
+    }
+
+    fn new_slot(&mut self, (size, alignment): Shape) -> ir::StackSlot {
+        self.slots.bytes += u64::from(size);
+        if self.slots.largest.is_none_or(|(most, _)| size > most) {
+            self.slots.largest = Some((size, self.span));
+        }
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, alignment);
-        Ok(self.builder.create_sized_stack_slot(data))
+        self.builder.create_sized_stack_slot(data)
     }
 
     pub(super) fn slot_address(&mut self, slot: ir::StackSlot) -> Address {

@@ -34,7 +34,7 @@ mod subgroup;
 mod types;
 mod values;
 
-use crate::error::{Error, Reason, Result, invalid};
+use crate::error::{self, Error, Reason, Result, invalid};
 use crate::interface::Interface;
 use crate::source::{Source, chain, guarded};
 use cranelift_codegen::ir;
@@ -102,6 +102,9 @@ pub struct Translation {
     pub interface: Interface,
     /// What the numbers at its instructions stand for.
     pub locations: Locations,
+    /// Where it is that the compiler refuses, if it does: the largest variable in local memory if all are more than a
+    /// thread has, otherwise the beginning of the entry point.
+    pub place: error::Place,
 }
 
 /// Translates the compute entry point `entry` of a module that naga's validator has accepted.
@@ -132,11 +135,10 @@ pub fn translate(
     let size_span = overrides::size_span(module, point);
     let (module, info) = guarded(source, || {
         let selected = Some((ShaderStage::Compute, entry));
-        process_overrides(module, info, selected, &options.constants)
-            .map_err(|error| {
-                let span = overrides::span(module, point, &options.constants, &error);
-                source.error(span, Reason::Request(chain(&error)))
-            })
+        process_overrides(module, info, selected, &options.constants).map_err(|error| {
+            let span = overrides::span(module, point, &options.constants, &error);
+            source.error(span, Reason::Request(chain(&error)))
+        })
     })?;
     let (module, info) = (&*module, &*info);
     let index = module.entry_points.iter().position(|p| is_entry(&p));
@@ -148,7 +150,7 @@ pub fn translate(
     let plan = plan.map_err(|(span, reason)| source.error(span, reason))?;
     let mut locations = Locations::table();
     let file = locations.file(source.name());
-    let mut outcome = Ok(());
+    let mut outcome = Ok(None);
     let types = plan.parameter_types();
     let function = build::function(
         &plan.interface.symbol,
@@ -172,20 +174,24 @@ pub fn translate(
                 globals: HashMap::new(),
                 lengths: Vec::new(),
                 constants: constants::Constants::default(),
+                slots: memory::Slots::default(),
                 workgroup_size: point.workgroup_size,
                 frame: Frame::new(&point.function, info.get_entry_point(index)),
                 depth: 0,
             };
             outcome = translator
                 .kernel(&plan, parameters)
+                .map(|()| translator.slots.excess())
                 .map_err(|reason| source.error(translator.span, reason));
         },
     );
-    outcome?;
+    let span =
+        outcome?.unwrap_or_else(|| function::first_span(&module.entry_points[index].function));
     Ok(Translation {
         function,
         interface: plan.interface,
         locations,
+        place: source.place(span),
     })
 }
 
@@ -210,6 +216,7 @@ struct Translator<'a, 'b, 'f> {
     /// The length in bytes of each buffer of the interface.
     lengths: Vec<ir::Value>,
     constants: constants::Constants,
+    slots: memory::Slots,
     workgroup_size: [u32; 3],
     frame: Frame<'a>,
     /// How many calls deep the current function is.
