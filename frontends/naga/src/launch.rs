@@ -1,7 +1,7 @@
 //! From a translated entry point to a launch: machine code, a loaded kernel, dispatches of it.
 
 use crate::error::{Error, Reason};
-use crate::interface::{BoundBuffer, Interface, threads};
+use crate::interface::{Access, BoundBuffer, Interface, threads};
 use crate::translate::Translation;
 use cranelift_thisgpu::driver::argument::Argument;
 use cranelift_thisgpu::{
@@ -119,6 +119,20 @@ pub enum LaunchError {
         /// How many there must be.
         least: u64,
     },
+    /// A binding that the shader only reads shares bytes with one that it may write: what is read would be from before
+    /// or after. Two that it may write can lie in each other, as wgpu lets them.
+    #[error(
+        "`{entry}` writes to @group({}) @binding({}) and only reads @group({}) @binding({}), which share bytes",
+        written.0, written.1, read.0, read.1
+    )]
+    Overlap {
+        /// The entry point.
+        entry: String,
+        /// Group and binding of what it may write.
+        written: (u32, u32),
+        /// Group and binding of what it reads.
+        read: (u32, u32),
+    },
     /// Immediates of another size.
     #[error("`{entry}` has {expected} bytes of immediates, {given} are given")]
     Immediates {
@@ -168,6 +182,7 @@ impl Pipeline {
         for wanted in &self.interface.buffers {
             buffers.push(self.bound(wanted, bindings)?);
         }
+        self.apart(&buffers)?;
         if immediates.len() as u64 != u64::from(self.interface.immediate_bytes) {
             return Err(LaunchError::Immediates {
                 entry: self.interface.entry.clone(),
@@ -194,6 +209,25 @@ impl Pipeline {
         let grid = Grid::new(groups, self.interface.workgroup_size);
         let report = self.kernel.launch(grid).args(&arguments).run()?;
         Ok(Some(report))
+    }
+
+    /// Loads of what is only read may be moved: nobody may write there.
+    fn apart(&self, buffers: &[&Buffer]) -> Result<(), LaunchError> {
+        let all = || self.interface.buffers.iter().zip(buffers);
+        for (writer, written) in all().filter(|(bound, _)| bound.access == Access::ReadWrite) {
+            for (reader, read) in all().filter(|(bound, _)| bound.access != Access::ReadWrite) {
+                let [(a, a_end), (b, b_end)] = [written, read]
+                    .map(|buffer| (buffer.address(), buffer.address() + buffer.bytes()));
+                if a < b_end && b < a_end {
+                    return Err(LaunchError::Overlap {
+                        entry: self.interface.entry.clone(),
+                        written: (writer.group, writer.binding),
+                        read: (reader.group, reader.binding),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn bound<'b>(
