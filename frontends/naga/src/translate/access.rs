@@ -48,9 +48,9 @@ impl Translator<'_, '_, '_> {
             return self.access_part(base_value, &ty, index);
         }
         // Constants have memory that is written once.
-        let stored = match (&base_value, self.constant_slot(base)?) {
-            (_, Some(address)) if length > MOST_SELECTS => Some(address),
-            (Value::Stored(address), _) => Some(*address),
+        let stored = match base_value {
+            Value::Stored(address) => Some(address),
+            _ if length > MOST_SELECTS => self.constant_slot(base)?,
             _ => None,
         };
         let index = self.index(index)?;

@@ -25,8 +25,16 @@ enum Name {
 #[derive(Debug, Default)]
 pub(super) struct Constants {
     slots: HashMap<Name, StackSlot>,
-    /// What is to be written where; zeros need no patterns.
-    written: Vec<(StackSlot, Ty, Option<Vec<u64>>)>,
+    /// What is to be written where.
+    written: Vec<(StackSlot, Ty, Contents)>,
+}
+
+/// What a constant in memory holds.
+#[derive(Debug)]
+enum Contents {
+    Zeros,
+    /// The leaves.
+    Patterns(Vec<u64>),
 }
 
 /// The pattern of a literal.
@@ -87,6 +95,35 @@ impl Translator<'_, '_, '_> {
         }))
     }
 
+    /// Whether a constant expression is zeros that nobody has to write one by one.
+    fn is_zero(&self, arena: &Arena<Expression>, expression: Handle<Expression>) -> bool {
+        match arena[expression] {
+            Expression::ZeroValue(_) => true,
+            Expression::Constant(constant) => {
+                let init = self.module.constants[constant].init;
+                self.is_zero(&self.module.global_expressions, init)
+            }
+            _ => false,
+        }
+    }
+
+    fn contents(
+        &self,
+        arena: &Arena<Expression>,
+        expression: Handle<Expression>,
+    ) -> Result<Contents> {
+        if self.is_zero(arena, expression) {
+            return Ok(Contents::Zeros);
+        }
+        let patterns = self.patterns(arena, expression)?;
+        let patterns =
+            patterns.ok_or_else(|| unsupported("a constant that naga has not evaluated"))?;
+        Ok(match patterns.iter().all(|&pattern| pattern == 0) {
+            true => Contents::Zeros,
+            false => Contents::Patterns(patterns),
+        })
+    }
+
     /// A constant expression of the module, of a type.
     pub(super) fn global_value(
         &mut self,
@@ -95,7 +132,7 @@ impl Translator<'_, '_, '_> {
     ) -> Result<Value> {
         if self.is_stored(ty)? {
             return self.stored(Name::Global(expression), ty, |this| {
-                this.patterns(&this.module.global_expressions, expression)
+                this.contents(&this.module.global_expressions, expression)
             });
         }
         let patterns = self.patterns(&self.module.global_expressions, expression)?;
@@ -119,7 +156,7 @@ impl Translator<'_, '_, '_> {
     pub(super) fn zero_value(&mut self, ty: Handle<Type>) -> Result<Value> {
         let resolved = Ty::Handle(ty);
         if self.is_stored(&resolved)? {
-            return self.stored(Name::Zero(ty), &resolved, |_| Ok(None));
+            return self.stored(Name::Zero(ty), &resolved, |_| Ok(Contents::Zeros));
         }
         self.zero_lanes(&resolved).map(Value::Lanes)
     }
@@ -128,18 +165,15 @@ impl Translator<'_, '_, '_> {
         &mut self,
         name: Name,
         ty: &Ty,
-        patterns: impl FnOnce(&Self) -> Result<Option<Vec<u64>>>,
+        contents: impl FnOnce(&Self) -> Result<Contents>,
     ) -> Result<Value> {
         let slot = match self.constants.slots.get(&name) {
             Some(&slot) => slot,
             None => {
-                let patterns = patterns(self)?;
-                if patterns.is_none() && !matches!(name, Name::Zero(_)) {
-                    return Err(unsupported("a constant that naga has not evaluated"));
-                }
+                let contents = contents(self)?;
                 let slot = self.stack_slot(ty)?;
                 self.constants.slots.insert(name, slot);
-                self.constants.written.push((slot, ty.clone(), patterns));
+                self.constants.written.push((slot, ty.clone(), contents));
                 slot
             }
         };
@@ -159,13 +193,12 @@ impl Translator<'_, '_, '_> {
         };
         let ty = self.type_of(expression);
         let arena = &self.frame.function.expressions;
-        if !self.constants.slots.contains_key(&name) && self.patterns(arena, expression)?.is_none()
-        {
+        let is_known = self.constants.slots.contains_key(&name) || self.is_zero(arena, expression);
+        if !is_known && self.patterns(arena, expression)?.is_none() {
             return Ok(None);
         }
-        let value = self.stored(name, &ty, |this| match name {
-            Name::Zero(_) => Ok(None),
-            _ => this.patterns(&this.frame.function.expressions, expression),
+        let value = self.stored(name, &ty, |this| {
+            this.contents(&this.frame.function.expressions, expression)
         })?;
         match value {
             Value::Stored(address) => Ok(Some(address)),
@@ -175,11 +208,11 @@ impl Translator<'_, '_, '_> {
 
     /// Writes all constants that lie in memory, where the builder is.
     pub(super) fn write_constants(&mut self) -> Result<()> {
-        for (slot, ty, patterns) in std::mem::take(&mut self.constants.written) {
+        for (slot, ty, contents) in std::mem::take(&mut self.constants.written) {
             let address = self.slot_address(slot);
-            match patterns {
-                None => self.clear_memory(address, &ty)?,
-                Some(patterns) => self.write_patterns(address, &ty, &patterns)?,
+            match contents {
+                Contents::Zeros => self.clear_memory(address, &ty)?,
+                Contents::Patterns(patterns) => self.write_patterns(address, &ty, &patterns)?,
             }
         }
         Ok(())

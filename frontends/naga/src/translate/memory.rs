@@ -61,9 +61,18 @@ impl Address {
 
     fn flags(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_aligned();
+        match self.is_readonly() {
+            true => flags.with_readonly(),
+            false => flags,
+        }
+    }
+
+    /// Whether nobody writes there while the kernel runs.
+    pub(super) fn is_readonly(&self) -> bool {
         match self.space {
-            Space::Buffer { readonly: true, .. } | Space::Immediates => flags.with_readonly(),
-            _ => flags,
+            Space::Buffer { readonly, .. } => readonly,
+            Space::Immediates => true,
+            Space::Own | Space::Workgroup => false,
         }
     }
 }
