@@ -7,7 +7,8 @@ use hashbrown::HashMap;
 use naga::proc::Layouter;
 use naga::{Handle, Module, Span, Type, TypeInner};
 
-/// The greatest `@align` in each structure of a text, by the structure's name; none if one of them is more than a number.
+/// The greatest `@align` in each structure of a text, by the structure's name; none if one of them is more than a
+/// number.
 fn alignments(text: &str) -> HashMap<String, Option<u32>> {
     let words = words(text);
     let mut found: HashMap<String, Option<u32>> = HashMap::new();

@@ -30,9 +30,9 @@ fn all_scalars_are_stored_and_loaded() {
     let text = "enable f16;
         struct S { a: vec3<f32>, b: u32, c: vec2<f16>, d: f32 }
         @group(0) @binding(0) @volatile var<storage, read_write> s: array<S>;
-        @group(0) @binding(1) @coherent var<storage, read> from: array<vec4<u32>>;
+        @group(0) @binding(1) @coherent var<storage, read> more: array<vec4<u32>>;
         @compute @workgroup_size(1) fn main() {
-            s[0] = S(vec3<f32>(from[0].xyz), from[0].w, vec2<f16>(1.5h, 2.0h), f32(from[1].x));
+            s[0] = S(vec3<f32>(more[0].xyz), more[0].w, vec2<f16>(1.5h, 2.0h), f32(more[1].x));
             s[1] = s[0];
         }";
     let mut buffers = [vec![0; 16], vec![1, 2, 3, 4, 5, 6, 7, 8]];

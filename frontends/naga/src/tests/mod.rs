@@ -91,9 +91,7 @@ fn bounds_are_restricted_unless_asked() {
 
 /// What an entry point makes of the words of its only buffer.
 fn launched(text: &str, entry: &str, words: &[u32]) -> (Translation, Vec<u32>) {
-    let shader = Shader::wgsl("test.wgsl", text).unwrap_or_else(|error| panic!("{error}"));
-    let translation = shader.translate(entry, &TranslateOptions::default());
-    let translation = translation.unwrap_or_else(|error| panic!("{error}"));
+    let translation = translation(text, entry);
     let compiled = translation.clone().compile(&Options::default());
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
     let device = Device::simulator(SimConfig::default());
@@ -145,3 +143,64 @@ fn calls_behind_each_other_share_their_memory() {
         assert_eq!(result, expected, "call {n}");
     }
 }
+
+fn translation(text: &str, entry: &str) -> Translation {
+    let shader = Shader::wgsl("test.wgsl", text).unwrap_or_else(|error| panic!("{error}"));
+    let translation = shader.translate(entry, &TranslateOptions::default());
+    translation.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Zeros that are indexed are written by a loop, whatever name they have.
+#[test]
+fn constants_of_zeros_are_written_by_a_loop() {
+    let text = "const t = array<u32, 16384>();
+        const u = t;
+        @group(0) @binding(0) var<storage, read_write> out: array<u32>;
+        @compute @workgroup_size(1) fn main() { out[0] = t[out[1]] + u[out[2]] + 5u; }";
+    let instructions = translation(text, "main").function.dfg.num_insts();
+    assert!(instructions < 100, "{instructions} instructions");
+    assert_eq!(launched(text, "main", &[1, 2, 3]).1, [5, 2, 3]);
+}
+
+/// A large part of what is only read stays where it is.
+#[test]
+fn values_of_read_only_buffers_are_not_copied() {
+    let case = Case {
+        name: "rows",
+        text: "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+            @group(0) @binding(1) var<storage, read> big: array<array<u32, 70>>;
+            fn pick(row: array<u32, 70>, at: u32) -> u32 { return row[at] + row[1]; }
+            @compute @workgroup_size(1) fn main() {
+                let row = big[out[2] + 1u];
+                out[0] = row[out[2] + 2u] + row[out[2] + 90u];
+                out[1] = pick(row, out[2] + 3u);
+            }",
+        bounds: Bounds::Restrict,
+        inputs: &[&ROWS],
+        expected: &[72 + 139, 73 + 71, 0],
+    };
+    assert!(
+        translation(case.text, "main")
+            .function
+            .sized_stack_slots
+            .is_empty()
+    );
+    assert_eq!(run(&case, None), Ok(case.expected.to_vec()));
+    let zero = Case {
+        bounds: Bounds::Zero,
+        expected: &[72, 73 + 71, 0],
+        ..case
+    };
+    assert_eq!(run(&zero, None), Ok(zero.expected.to_vec()));
+}
+
+/// Two rows of 70 words that count.
+const ROWS: [u32; 140] = {
+    let mut rows = [0; 140];
+    let mut at = 0;
+    while at < 140 {
+        rows[at] = at as u32;
+        at += 1;
+    }
+    rows
+};

@@ -36,6 +36,7 @@ mod values;
 
 use crate::error::{self, Error, Reason, Result, invalid};
 use crate::interface::Interface;
+use crate::nesting::deep;
 use crate::source::{Source, chain, guarded};
 use cranelift_codegen::ir;
 use cranelift_frontend::FunctionBuilder;
@@ -112,6 +113,17 @@ pub struct Translation {
 /// # Errors
 /// An entry point that there is not, overrides without values, and what is unsupported, with its place.
 pub fn translate(
+    module: &Module,
+    info: &ModuleInfo,
+    source: &Source,
+    entry: &str,
+    options: &TranslateOptions,
+) -> std::result::Result<Translation, Error> {
+    deep(source, || translated(module, info, source, entry, options))
+}
+
+/// [`translate`], on a thread that has room.
+fn translated(
     module: &Module,
     info: &ModuleInfo,
     source: &Source,
@@ -219,7 +231,7 @@ struct Translator<'a, 'b, 'f> {
     slots: memory::Slots,
     workgroup_size: [u32; 3],
     frame: Frame<'a>,
-    /// How many calls deep the current function is.
+    /// How many blocks and calls are around.
     depth: usize,
 }
 
