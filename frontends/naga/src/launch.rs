@@ -3,7 +3,9 @@
 use crate::error::{Error, Reason};
 use crate::interface::{Access, BoundBuffer, Interface, threads};
 use crate::translate::Translation;
+use cranelift_thisgpu::compile::{FunctionInput, Unit};
 use cranelift_thisgpu::driver::argument::Argument;
+use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::{
     Buffer, Code, Compiler, Device, DeviceError, Grid, Kernel, KernelOptions, Options, Report,
 };
@@ -28,6 +30,7 @@ impl Translation {
         let Translation {
             function,
             interface,
+            data,
             locations,
             place,
         } = self;
@@ -38,7 +41,20 @@ impl Translation {
         };
         let mut compiler = Compiler::new(options.clone());
         compiler.set_locations(Some(Arc::new(locations)));
-        let code = compiler.function(&function, Some(kernel));
+        let input = FunctionInput {
+            func: &function,
+            name: &interface.symbol,
+            kernel: Some(kernel),
+            linkage: Linkage::Global,
+            namer: &|_| None,
+        };
+        let mut unit = Unit::new();
+        unit.announce(&[input]);
+        for object in data {
+            unit.push_data(object);
+        }
+        let code = compiler.compile_function(&input, &mut unit);
+        let code = code.and_then(|()| unit.finish());
         let code = code.map_err(|errors| Error {
             place,
             reason: Reason::Compiler(errors.to_string()),

@@ -162,6 +162,31 @@ fn constants_of_zeros_are_written_by_a_loop() {
     assert_eq!(launched(text, "main", &[1, 2, 3]).1, [5, 2, 3]);
 }
 
+/// Other constants come with the code: no thread writes them.
+#[test]
+fn constants_that_are_indexed_are_data() {
+    let numbers: Vec<String> = (0..3000).map(|n| format!("{}u", n * 7)).collect();
+    let text = format!(
+        "const t = array<u32, 3000>({});
+        const v = array<vec3<f32>, 5>(vec3<f32>(1.0), vec3<f32>(2.0, 3.0, 4.0), vec3<f32>(), vec3<f32>(), vec3<f32>(5.0));
+        const b = array<bool, 6>(true, false, true, true, false, false);
+        @group(0) @binding(0) var<storage, read_write> out: array<u32>;
+        fn more(at: u32) -> u32 {{ let all = t; return all[at]; }}
+        @compute @workgroup_size(1) fn main() {{
+            let i = out[0];
+            out[1] = t[i] + u32(b[i]) * 100000u;
+            out[2] = u32(v[i].y) * 10u + u32(v[i + 3u].z);
+            out[3] = more(i + 5u) + t[i + 90000u];
+        }}",
+        numbers.join(", ")
+    );
+    let (translation, out) = launched(&text, "main", &[1, 0, 0, 0]);
+    assert_eq!(out, [1, 7, 35, 42 + 2999 * 7]);
+    assert!(translation.function.sized_stack_slots.is_empty());
+    let bytes: u64 = translation.data.iter().map(|data| data.contents.len()).sum();
+    assert_eq!(bytes, 12000 + 80 + 6);
+}
+
 /// A large part of what is only read stays where it is.
 #[test]
 fn values_of_read_only_buffers_are_not_copied() {

@@ -154,7 +154,7 @@ impl Translator<'_, '_, '_> {
         };
         let bounds = match address.space {
             Space::Buffer { .. } | Space::Immediates => self.options.buffer_bounds,
-            Space::Own | Space::Workgroup => self.options.bounds,
+            Space::Own | Space::Workgroup | Space::Constants => self.options.bounds,
         };
         let checked = self.checked(index, length, bounds);
         let mut element = self.element(address, checked.index, sequence.stride);

@@ -218,7 +218,7 @@ impl Translator<'_, '_, '_> {
                 self.global(handle, base, offset, Space::Workgroup);
             }
         }
-        // Constants in memory are written here once all are known.
+        // Zeros of constants in memory are written here once all are known.
         let [prologue, body] = [(); 2].map(|()| self.builder.create_block());
         self.builder.ins().jump(prologue, &[]);
         self.builder.switch_to_block(prologue);
@@ -232,7 +232,7 @@ impl Translator<'_, '_, '_> {
         }
         self.entry_body()?;
         self.builder.switch_to_block(prologue);
-        self.write_constants()?;
+        self.write_zeros()?;
         self.builder.ins().jump(body, &[]);
         Ok(())
     }

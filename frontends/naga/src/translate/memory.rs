@@ -32,6 +32,8 @@ pub(super) enum Space {
     },
     /// The immediates of the launch.
     Immediates,
+    /// What comes with the code.
+    Constants,
 }
 
 /// An address.
@@ -71,7 +73,7 @@ impl Address {
     pub(super) fn is_readonly(&self) -> bool {
         match self.space {
             Space::Buffer { readonly, .. } => readonly,
-            Space::Immediates => true,
+            Space::Immediates | Space::Constants => true,
             Space::Own | Space::Workgroup => false,
         }
     }
@@ -129,7 +131,7 @@ impl Translator<'_, '_, '_> {
         }
     }
 
-    fn shape(&self, ty: &Ty) -> Result<Shape> {
+    pub(super) fn shape(&self, ty: &Ty) -> Result<Shape> {
         let (size, alignment) = self.layout(ty)?;
         if size > MOST_LOCAL {
             return Err(unsupported(format!(

@@ -42,6 +42,7 @@ use cranelift_codegen::ir;
 use cranelift_frontend::FunctionBuilder;
 use cranelift_thisgpu::build;
 use cranelift_thisgpu::locations::Locations;
+use cranelift_thisgpu::object::DataObject;
 use function::Frame;
 use hashbrown::HashMap;
 use naga::back::PipelineConstants;
@@ -101,6 +102,8 @@ pub struct Translation {
     pub function: ir::Function,
     /// What a launch must give to it.
     pub interface: Interface,
+    /// Constants that it refers to by their names.
+    pub data: Vec<DataObject>,
     /// What the numbers at its instructions stand for.
     pub locations: Locations,
     /// Where it is that the compiler refuses, if it does: the largest variable in local memory if all are more than a
@@ -163,6 +166,7 @@ fn translated(
     let mut locations = Locations::table();
     let file = locations.file(source.name());
     let mut outcome = Ok(None);
+    let mut data = Vec::new();
     let types = plan.parameter_types();
     let function = build::function(
         &plan.interface.symbol,
@@ -195,6 +199,7 @@ fn translated(
                 .kernel(&plan, parameters)
                 .map(|()| translator.slots.excess())
                 .map_err(|reason| source.error(translator.span, reason));
+            data = translator.constants.data;
         },
     );
     let span =
@@ -202,6 +207,7 @@ fn translated(
     Ok(Translation {
         function,
         interface: plan.interface,
+        data,
         locations,
         place: source.place(span),
     })

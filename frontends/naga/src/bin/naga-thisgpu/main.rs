@@ -92,6 +92,13 @@ fn cat(input: &Input) -> Result<()> {
             interface.immediate_bytes
         );
     }
+    for object in &translation.data {
+        text += &format!(
+            "; data %{} of {} bytes\n",
+            object.name,
+            object.contents.len()
+        );
+    }
     text += &format!(
         "; kernel shared={}\n{}",
         interface.shared_bytes,
