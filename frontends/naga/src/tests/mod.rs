@@ -183,7 +183,11 @@ fn constants_that_are_indexed_are_data() {
     let (translation, out) = launched(&text, "main", &[1, 0, 0, 0]);
     assert_eq!(out, [1, 7, 35, 42 + 2999 * 7]);
     assert!(translation.function.sized_stack_slots.is_empty());
-    let bytes: u64 = translation.data.iter().map(|data| data.contents.len()).sum();
+    let bytes: u64 = translation
+        .data
+        .iter()
+        .map(|data| data.contents.len())
+        .sum();
     assert_eq!(bytes, 12000 + 80 + 6);
 }
 
