@@ -7,11 +7,11 @@ use hashbrown::HashMap;
 use naga::proc::Layouter;
 use naga::{Handle, Module, Span, Type, TypeInner};
 
-/// The greatest `@align` in each structure of a text, by the structure's name. An alignment that is no number is left
-/// out.
-fn alignments(text: &str) -> HashMap<String, u32> {
+/// The greatest `@align` in each structure of a text, by the structure's name; none if one of them is more than a
+/// number.
+fn alignments(text: &str) -> HashMap<String, Option<u32>> {
     let words = words(text);
-    let mut found: HashMap<String, u32> = HashMap::new();
+    let mut found: HashMap<String, Option<u32>> = HashMap::new();
     let mut inside: Option<&str> = None;
     for (number, word) in words.iter().enumerate() {
         let next = |ahead: usize| words.get(number + ahead).copied().unwrap_or("");
@@ -19,16 +19,26 @@ fn alignments(text: &str) -> HashMap<String, u32> {
             "struct" => inside = Some(next(1)),
             "}" => inside = None,
             "align" if number > 0 && words[number - 1] == "@" && next(1) == "(" => {
-                let number = next(2).trim_end_matches(['u', 'i']).parse::<u32>();
-                if let (Some(name), Ok(number)) = (inside, number) {
-                    let greatest = found.entry(name.to_string()).or_insert(number);
-                    *greatest = number.max(*greatest);
+                let ends = next(3) == ")" || next(3) == "," && next(4) == ")";
+                let number = number_of(next(2)).filter(|_| ends);
+                if let Some(name) = inside {
+                    let greatest = found.entry(name.to_string()).or_insert(Some(1));
+                    *greatest = greatest.zip(number).map(|(a, b)| a.max(b));
                 }
             }
             _ => {}
         }
     }
     found
+}
+
+/// A literal of WGSL.
+fn number_of(word: &str) -> Option<u32> {
+    let digits = word.trim_end_matches(['u', 'i']);
+    match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => digits.parse().ok(),
+    }
 }
 
 /// Names, numbers and signs of a text, without comments and blanks.
@@ -85,21 +95,23 @@ pub(crate) fn check(module: &Module, text: &str) -> std::result::Result<(), (Spa
     if asked.is_empty() || layouter.update(module.to_ctx()).is_err() {
         return Ok(());
     }
-    let mut known: HashMap<Handle<Type>, u32> = HashMap::new();
+    let mut known: HashMap<Handle<Type>, Option<u32>> = HashMap::new();
     for (handle, ty) in module.types.iter() {
         let named = ty.name.as_ref().and_then(|name| asked.get(name));
-        let mut alignment = (layouter[handle].alignment * 1u32).max(named.copied().unwrap_or(1));
+        let named = named.copied().unwrap_or(Some(1));
+        let mut alignment = named.map(|named| named.max(layouter[handle].alignment * 1u32));
         let checked = match &ty.inner {
             TypeInner::Struct { members, span } => members
                 .iter()
                 .try_for_each(|member| {
-                    let own = known.get(&member.ty).copied().unwrap_or(1);
-                    alignment = alignment.max(own);
+                    let own = known.get(&member.ty).copied().unwrap_or(Some(1));
+                    alignment = alignment.zip(own).map(|(a, b)| a.max(b));
                     placed(member.offset, own, member.name.as_deref(), ty)
                 })
-                .and_then(|()| placed(*span, alignment, None, ty)),
+                // What is not in another structure is where naga puts it.
+                .and_then(|()| alignment.map_or(Ok(()), |_| placed(*span, alignment, None, ty))),
             TypeInner::Array { base, stride, .. } => {
-                alignment = known.get(base).copied().unwrap_or(1);
+                alignment = known.get(base).copied().unwrap_or(Some(1));
                 placed(*stride, alignment, None, ty)
             }
             _ => Ok(()),
@@ -111,11 +123,17 @@ pub(crate) fn check(module: &Module, text: &str) -> std::result::Result<(), (Spa
 }
 
 /// Whether an offset is a multiple of an alignment.
-fn placed(offset: u32, alignment: u32, member: Option<&str>, ty: &Type) -> Result<()> {
+fn placed(offset: u32, alignment: Option<u32>, member: Option<&str>, ty: &Type) -> Result<()> {
+    let name = ty.name.as_deref().unwrap_or("an array");
+    let alignment = alignment.ok_or_else(|| {
+        unsupported(format!(
+            "a structure in `{name}` whose `@align` is more than a number: naga forgets the alignment of structures in \
+             others; write it as a number"
+        ))
+    })?;
     if alignment == 0 || offset.is_multiple_of(alignment) {
         return Ok(());
     }
-    let name = ty.name.as_deref().unwrap_or("an array");
     let member = member
         .map(|member| format!(" of the member `{member}`"))
         .unwrap_or_default();
@@ -132,9 +150,11 @@ mod tests {
     #[test]
     fn attributes_are_found_and_comments_are_not() {
         let text = "/* struct A { /* @align(4) */ } */ struct B { // @align(8)
-            @align(16) x: i32, @size(8) @align( 32u ) y: i32 } struct C { @align(N) x: i32 }";
+            @align(16) x: i32, @size(8) @align( 32u ) y: i32 } struct C { @align(N) x: i32 }
+            struct D { @align(0x10u,) x: i32, @align(8) y: i32 } struct E { @align(8+8) x: i32 }";
         let found = alignments(text);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found["B"], 32);
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert_eq!((found["B"], found["D"]), (Some(32), Some(16)));
+        assert_eq!((found["C"], found["E"]), (None, None));
     }
 }

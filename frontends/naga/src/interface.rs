@@ -37,6 +37,12 @@ impl BoundBuffer {
     pub const ALIGNMENT: u64 = 16;
 }
 
+/// The threads of a block; `u32::MAX` of more than a number of 32 bits can say.
+pub(crate) fn threads(workgroup_size: [u32; 3]) -> u32 {
+    let sizes = workgroup_size.into_iter();
+    sizes.fold(1, |all: u32, size| all.saturating_mul(size))
+}
+
 /// What a launch of an entry point needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {

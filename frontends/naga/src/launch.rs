@@ -1,9 +1,11 @@
 //! From a translated entry point to a launch: machine code, a loaded kernel, dispatches of it.
 
-use crate::error::{Error, Place, Reason};
-use crate::interface::{BoundBuffer, Interface};
+use crate::error::{Error, Reason};
+use crate::interface::{Access, BoundBuffer, Interface, threads};
 use crate::translate::Translation;
+use cranelift_thisgpu::compile::{FunctionInput, Unit};
 use cranelift_thisgpu::driver::argument::Argument;
+use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::{
     Buffer, Code, Compiler, Device, DeviceError, Grid, Kernel, KernelOptions, Options, Report,
 };
@@ -28,24 +30,33 @@ impl Translation {
         let Translation {
             function,
             interface,
+            data,
             locations,
+            place,
         } = self;
-        let threads = interface.workgroup_size.iter();
-        let threads = threads.fold(1u32, |all, &some| all.saturating_mul(some));
         let kernel = KernelOptions {
             shared_bytes: interface.shared_bytes,
-            max_threads: Some(threads),
+            max_threads: Some(threads(interface.workgroup_size)),
             ..KernelOptions::default()
         };
-        let file = locations.files().first().cloned().unwrap_or_default();
         let mut compiler = Compiler::new(options.clone());
         compiler.set_locations(Some(Arc::new(locations)));
-        let code = compiler.function(&function, Some(kernel));
+        let input = FunctionInput {
+            func: &function,
+            name: &interface.symbol,
+            kernel: Some(kernel),
+            linkage: Linkage::Global,
+            namer: &|_| None,
+        };
+        let mut unit = Unit::new();
+        unit.announce(&[input]);
+        for object in data {
+            unit.push_data(object);
+        }
+        let code = compiler.compile_function(&input, &mut unit);
+        let code = code.and_then(|()| unit.finish());
         let code = code.map_err(|errors| Error {
-            place: Place {
-                file,
-                position: None,
-            },
+            place,
             reason: Reason::Compiler(errors.to_string()),
         })?;
         Ok(Compiled {
@@ -124,6 +135,20 @@ pub enum LaunchError {
         /// How many there must be.
         least: u64,
     },
+    /// A binding that the shader only reads shares bytes with one that it may write: what is read would be from before
+    /// or after. Two that it may write can lie in each other, as wgpu lets them.
+    #[error(
+        "`{entry}` writes to @group({}) @binding({}) and only reads @group({}) @binding({}), which share bytes",
+        written.0, written.1, read.0, read.1
+    )]
+    Overlap {
+        /// The entry point.
+        entry: String,
+        /// Group and binding of what it may write.
+        written: (u32, u32),
+        /// Group and binding of what it reads.
+        read: (u32, u32),
+    },
     /// Immediates of another size.
     #[error("`{entry}` has {expected} bytes of immediates, {given} are given")]
     Immediates {
@@ -173,6 +198,7 @@ impl Pipeline {
         for wanted in &self.interface.buffers {
             buffers.push(self.bound(wanted, bindings)?);
         }
+        self.apart(&buffers)?;
         if immediates.len() as u64 != u64::from(self.interface.immediate_bytes) {
             return Err(LaunchError::Immediates {
                 entry: self.interface.entry.clone(),
@@ -199,6 +225,25 @@ impl Pipeline {
         let grid = Grid::new(groups, self.interface.workgroup_size);
         let report = self.kernel.launch(grid).args(&arguments).run()?;
         Ok(Some(report))
+    }
+
+    /// Loads of what is only read may be moved: nobody may write there.
+    fn apart(&self, buffers: &[&Buffer]) -> Result<(), LaunchError> {
+        let all = || self.interface.buffers.iter().zip(buffers);
+        for (writer, written) in all().filter(|(bound, _)| bound.access == Access::ReadWrite) {
+            for (reader, read) in all().filter(|(bound, _)| bound.access != Access::ReadWrite) {
+                let [(a, a_end), (b, b_end)] = [written, read]
+                    .map(|buffer| (buffer.address(), buffer.address() + buffer.bytes()));
+                if a < b_end && b < a_end {
+                    return Err(LaunchError::Overlap {
+                        entry: self.interface.entry.clone(),
+                        written: (writer.group, writer.binding),
+                        read: (reader.group, reader.binding),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn bound<'b>(

@@ -28,10 +28,13 @@
 #![forbid(unsafe_code)]
 
 mod alignment;
+mod binary;
+mod dimensions;
 mod error;
 mod interface;
 mod launch;
 mod mistakes;
+mod nesting;
 mod source;
 mod translate;
 

@@ -50,8 +50,14 @@ pub(crate) const fn planted(_: Mistake) -> bool {
     false
 }
 
+/// Something that is done on another thread, with the mistake of this one.
+#[cfg(not(test))]
+pub(crate) fn carried<T>(body: impl FnOnce() -> T + Send) -> impl FnOnce() -> T + Send {
+    body
+}
+
 #[cfg(test)]
-pub(crate) use planting::{plant, planted};
+pub(crate) use planting::{carried, plant, planted};
 
 #[cfg(test)]
 mod planting {
@@ -72,5 +78,10 @@ mod planting {
         let result = body();
         PLANTED.set(None);
         result
+    }
+
+    pub(crate) fn carried<T>(body: impl FnOnce() -> T + Send) -> impl FnOnce() -> T + Send {
+        let mistake = PLANTED.get();
+        move || plant(mistake, body)
     }
 }

@@ -1,8 +1,10 @@
 //! Shaders as texts: read and validated by naga.
 
-use crate::alignment;
+use crate::binary::Binary;
 use crate::error::{Error, Place, Reason};
+use crate::nesting::deep;
 use crate::translate::{TranslateOptions, Translation, translate};
+use crate::{alignment, dimensions, nesting};
 use naga::front::{glsl, spv, wgsl};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Module, ShaderStage, Span};
@@ -31,6 +33,8 @@ pub struct Source {
     name: String,
     /// Where its lines begin; none of SPIR-V, where a line is a word.
     lines: Option<Vec<u32>>,
+    /// Of SPIR-V, from which byte on how many words are not in spans.
+    uncounted: Vec<(u32, u32)>,
 }
 
 impl Source {
@@ -41,6 +45,7 @@ impl Source {
         Source {
             name: name.into(),
             lines: Some(lines.collect()),
+            uncounted: Vec::new(),
         }
     }
 
@@ -50,6 +55,7 @@ impl Source {
         Source {
             name: name.into(),
             lines: None,
+            uncounted: Vec::new(),
         }
     }
 
@@ -62,7 +68,11 @@ impl Source {
     pub fn position(&self, span: Span) -> Option<(u32, u32)> {
         let start = span.to_range()?.start as u32;
         let Some(lines) = &self.lines else {
-            return Some((start / 4 + 1, 1));
+            let behind = (self.uncounted).partition_point(|&(from, _)| from <= start);
+            let last = behind
+                .checked_sub(1)
+                .and_then(|last| self.uncounted.get(last));
+            return Some((start / 4 + 1 + last.map_or(0, |(_, words)| *words), 1));
         };
         let line = lines.partition_point(|&first| first <= start);
         let first = lines.get(line.checked_sub(1)?)?;
@@ -108,7 +118,7 @@ impl Shader {
             parse_doc_comments: false,
             capabilities: capabilities(),
         };
-        let module = guarded(&source, || {
+        let shader = Shader::read(source, |source| {
             let parsed = wgsl::Frontend::new_with_options(options).parse(text);
             parsed.map_err(|error| {
                 let labels = error.labels().map(|(span, _)| span);
@@ -120,7 +130,6 @@ impl Shader {
                 source.error(span.unwrap_or(first()), Reason::Naga(message))
             })
         })?;
-        let shader = Shader::valid(module, source)?;
         let checked = alignment::check(&shader.module, text);
         checked.map_err(|(span, reason)| shader.source.error(span, reason))?;
         Ok(shader)
@@ -132,18 +141,20 @@ impl Shader {
     /// What naga refuses.
     pub fn glsl(name: &str, text: &str) -> Result<Shader, Error> {
         let source = Source::text(name, text);
-        let module = guarded(&source, || {
+        Shader::read(source, |source| {
             let options = glsl::Options::from(ShaderStage::Compute);
             let parsed = glsl::Frontend::default().parse(&options, text);
-            parsed.map_err(|errors| {
+            let module = parsed.map_err(|errors| {
                 let messages = errors.errors.iter().map(ToString::to_string);
                 let messages = messages.collect::<Vec<_>>().join("; ");
                 let spans = errors.errors.iter().map(|error| error.meta);
                 let span = spans.into_iter().find(Span::is_defined);
                 source.error(span.unwrap_or(first()), Reason::Naga(messages))
-            })
-        })?;
-        Shader::valid(module, source)
+            })?;
+            let checked = dimensions::check(&module);
+            checked.map_err(|(span, reason)| source.error(span, reason))?;
+            Ok(module)
+        })
     }
 
     /// Reads a SPIR-V binary; messages call it `name`.
@@ -151,17 +162,24 @@ impl Shader {
     /// # Errors
     /// What naga refuses. It says no places in SPIR-V that it does not read.
     pub fn spirv(name: &str, bytes: &[u8]) -> Result<Shader, Error> {
-        let source = Source::words(name);
-        let module = guarded(&source, || {
+        let binary = Binary::new(bytes);
+        let source = Source {
+            uncounted: binary.uncounted.clone(),
+            ..Source::words(name)
+        };
+        Shader::read(source, |source| {
             let options = spv::Options {
                 adjust_coordinate_space: false,
                 strict_capabilities: false,
                 block_ctx_dump_prefix: None,
             };
             let parsed = spv::parse_u8_slice(bytes, &options);
-            parsed.map_err(|error| source.error(Span::UNDEFINED, Reason::Naga(chain(&error))))
-        })?;
-        Shader::valid(module, source)
+            let parsed = parsed.map_err(|error| Reason::Naga(chain(&error)));
+            let mut module = parsed.map_err(|reason| source.error(Span::UNDEFINED, reason))?;
+            let mended = binary.mend(&mut module);
+            mended.map_err(|(span, reason)| source.error(span, reason))?;
+            Ok(module)
+        })
     }
 
     /// A module that somebody else has read and validated; messages call it `name`. With its text, places are lines of
@@ -184,23 +202,31 @@ impl Shader {
             info,
             source,
         };
-        let checked = text.map_or(Ok(()), |text| alignment::check(&shader.module, text));
+        let checked = nesting::check(&shader.module)
+            .and_then(|()| text.map_or(Ok(()), |text| alignment::check(&shader.module, text)));
         checked.map_err(|(span, reason)| shader.source.error(span, reason))?;
         Ok(shader)
     }
 
-    /// A module that is to be validated.
-    fn valid(module: Module, source: Source) -> Result<Shader, Error> {
-        let info = guarded(&source, || {
-            let mut validator = Validator::new(ValidationFlags::all(), capabilities());
-            validator.validate(&module).map_err(|error| {
-                let spans = error.spans().map(|(span, _)| *span);
-                let span = spans.into_iter().find(Span::is_defined);
-                source.error(
-                    span.unwrap_or(first()),
-                    Reason::Naga(chain(error.as_inner())),
-                )
-            })
+    /// A module that is to be read and validated.
+    fn read(
+        source: Source,
+        parse: impl FnOnce(&Source) -> Result<Module, Error> + Send,
+    ) -> Result<Shader, Error> {
+        let (module, info) = deep(&source, || {
+            let module = guarded(&source, || parse(&source))?;
+            let checked = nesting::check(&module);
+            checked.map_err(|(span, reason)| source.error(span, reason))?;
+            let info = guarded(&source, || {
+                let mut validator = Validator::new(ValidationFlags::all(), capabilities());
+                validator.validate(&module).map_err(|error| {
+                    let spans = error.spans().map(|(span, _)| *span);
+                    let span = spans.into_iter().find(Span::is_defined);
+                    let reason = Reason::Naga(chain(error.as_inner()));
+                    source.error(span.unwrap_or(first()), reason)
+                })
+            })?;
+            Ok((module, info))
         })?;
         Ok(Shader {
             module,

@@ -374,3 +374,36 @@ fn constant_indices_behind_the_end_of_a_buffer_are_what_the_policy_says() {
         }
     }
 }
+
+/// Indices of 16 bits keep their number: a negative one is behind the end as well.
+#[test]
+fn indices_of_16_bits_are_restricted() {
+    for (ty, index) in [
+        ("u16", 2),
+        ("i16", 2),
+        ("u16", 0xffff),
+        ("i16", -1i32 as u32),
+    ] {
+        let text = format!(
+            "enable wgpu_int16;
+             @group(0) @binding(0) var<storage, read_write> out: array<u32>;
+             @group(0) @binding(1) var<storage, read> index: array<u32>;
+             @group(0) @binding(2) var<storage, read> more: array<u32>;
+             @compute @workgroup_size(1) fn main() {{
+                 let i = {ty}(index[0]);
+                 var a = array<u32, 8>(1, 2, 3, 4, 5, 6, 7, 8);
+                 let b = vec4<u32>(5, 6, 7, 8) + out[0];
+                 out[1] = a[i]; out[2] = b[i]; out[3] = more[i]; out[i] = 9;
+             }}"
+        );
+        let expected = match index {
+            2 => vec![0, 3, 9, 12, 0],
+            _ => vec![0, 8, 8, 13, 9],
+        };
+        assert_eq!(
+            run(&text, index, Bounds::Restrict),
+            Ok(expected),
+            "{ty}, {index}"
+        );
+    }
+}

@@ -143,6 +143,18 @@ fn what_goes_wrong_ends_with_a_message() {
             2,
             "GROUP.BINDING=FILE",
         ),
+        (
+            &[
+                "launch", "a.wgsl", "--bind", "0.0=plus", "--bind", "0.0=plus",
+            ],
+            1,
+            "--bind 0.0 is given twice",
+        ),
+        (
+            &["launch", "a.wgsl", "--bind", "0.7=plus"],
+            1,
+            "--bind 0.7: the shader has no variable there",
+        ),
     ];
     for (arguments, status, message) in cases {
         let output = tool(&folder, arguments);

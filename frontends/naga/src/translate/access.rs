@@ -11,7 +11,7 @@ use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, TrapCode};
-use naga::{ArraySize, Expression, Handle, Literal, TypeInner};
+use naga::{ArraySize, Expression, Handle, Literal, ScalarKind, TypeInner};
 
 /// What ends a launch under [`Bounds::Fault`].
 const OUT_OF_BOUNDS: TrapCode = TrapCode::unwrap_user(Bounds::TRAP);
@@ -48,12 +48,12 @@ impl Translator<'_, '_, '_> {
             return self.access_part(base_value, &ty, index);
         }
         // Constants have memory that is written once.
-        let stored = match (&base_value, self.constant_slot(base)?) {
-            (_, Some(address)) if length > MOST_SELECTS => Some(address),
-            (Value::Stored(address), _) => Some(*address),
+        let stored = match base_value {
+            Value::Stored(address) => Some(address),
+            _ if length > MOST_SELECTS => self.constant_slot(base)?,
             _ => None,
         };
-        let index = self.single(index)?;
+        let index = self.index(index)?;
         let bounds = self.options.bounds;
         let length_value = self.integer(I32, length.into());
         let checked = self.checked(index, length_value, bounds);
@@ -123,8 +123,19 @@ impl Translator<'_, '_, '_> {
         {
             return self.part_of(&place, known);
         }
-        let index = self.single(index)?;
+        let index = self.index(index)?;
         self.element_place(&place, sequence, index)
+    }
+
+    /// An index of 32 or 64 bits: a narrow one keeps its number, so that a negative one is behind every end.
+    fn index(&mut self, index: Handle<Expression>) -> Result<ir::Value> {
+        let value = self.single(index)?;
+        let scalar = self.scalar(&self.type_of(index))?;
+        Ok(match scalar.kind {
+            _ if scalar.width >= 4 => value,
+            ScalarKind::Sint => self.builder.ins().sextend(I32, value),
+            _ => self.builder.ins().uextend(I32, value),
+        })
     }
 
     /// The element at an index that has not been looked at.
@@ -143,7 +154,7 @@ impl Translator<'_, '_, '_> {
         };
         let bounds = match address.space {
             Space::Buffer { .. } | Space::Immediates => self.options.buffer_bounds,
-            Space::Own | Space::Workgroup => self.options.bounds,
+            Space::Own | Space::Workgroup | Space::Constants => self.options.bounds,
         };
         let checked = self.checked(index, length, bounds);
         let mut element = self.element(address, checked.index, sequence.stride);
@@ -256,6 +267,8 @@ impl Translator<'_, '_, '_> {
         match literal {
             Literal::U32(index) => Some(index),
             Literal::I32(index) => u32::try_from(index).ok(),
+            Literal::U16(index) => Some(index.into()),
+            Literal::I16(index) => u32::try_from(index).ok(),
             Literal::U64(index) => u32::try_from(index).ok(),
             Literal::I64(index) => u32::try_from(index).ok(),
             _ => None,

@@ -24,14 +24,30 @@ impl Translator<'_, '_, '_> {
         let Storage::Memory(address) = place.storage else {
             return Err(invalid("an atomic that is no memory"));
         };
-        let whole = match address.offset {
+        Ok((self.whole(address), address))
+    }
+
+    /// An address without an offset.
+    fn whole(&mut self, address: Address) -> ir::Value {
+        match address.offset {
             0 => address.base,
-            offset => self
-                .builder
-                .ins()
-                .iadd_imm_u(address.base, i64::from(offset)),
-        };
-        Ok((whole, address))
+            offset => (self.builder.ins()).iadd_imm_u(address.base, i64::from(offset)),
+        }
+    }
+
+    /// A scalar of a buffer that is `@coherent` or `@volatile`.
+    pub(super) fn relaxed_load(&mut self, address: Address, ty: ir::Type) -> Result<ir::Value> {
+        let whole = self.whole(address);
+        let value = (self.builder.ins()).atomic_load(integer_of(ty)?, flags(), whole);
+        Ok(self.bitcast(value, ty))
+    }
+
+    /// Stores a scalar to such a buffer.
+    pub(super) fn relaxed_store(&mut self, address: Address, value: ir::Value) -> Result<()> {
+        let bits = integer_of(self.builder.func.dfg.value_type(value))?;
+        let (whole, value) = (self.whole(address), self.bitcast(value, bits));
+        self.builder.ins().atomic_store(flags(), value, whole);
+        Ok(())
     }
 
     /// `atomicLoad`.

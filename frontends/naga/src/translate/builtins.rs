@@ -3,6 +3,7 @@
 use super::values::{Lanes, Value};
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
+use crate::interface::threads;
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::types::I32;
@@ -61,8 +62,8 @@ impl Translator<'_, '_, '_> {
                 self.hardware(["gpu_nctaid_x", "gpu_nctaid_y", "gpu_nctaid_z"])
             }
             BuiltIn::NumSubgroups => {
-                let threads: u32 = self.workgroup_size.iter().product();
-                vec![self.integer(I32, threads.div_ceil(SUBGROUP).into())]
+                let subgroups = threads(self.workgroup_size).div_ceil(SUBGROUP);
+                vec![self.integer(I32, subgroups.into())]
             }
             BuiltIn::SubgroupId => self.hardware(["gpu_warpid"]),
             BuiltIn::SubgroupSize => vec![self.integer(I32, SUBGROUP.into())],

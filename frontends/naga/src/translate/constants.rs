@@ -1,14 +1,16 @@
-//! Constants: patterns of their leaves, and memory for those that are indexed or are too large for values. That memory
-//! is the thread's own and is written once, when the kernel begins.
+//! Constants: patterns of their leaves, and memory for those that are indexed or are too large for values: data objects,
+//! which come with the code. Zeros are the thread's own memory and are written once, when the kernel begins.
 
 use super::memory::{Address, Space};
 use super::reach::Key;
-use super::types::{Leaf, Ty};
-use super::values::{MOST_LANES, Value};
+use super::types::Ty;
+use super::values::Value;
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
-use cranelift_codegen::ir;
-use cranelift_codegen::ir::{InstBuilder, StackSlot};
+use cranelift_codegen::ir::immediates::Imm64;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{ExternalName, GlobalValue, GlobalValueData, InstBuilder, StackSlot};
+use cranelift_thisgpu::object::{DataContents, DataObject, Linkage};
 use hashbrown::HashMap;
 use naga::{Arena, Constant, Expression, Handle, Literal, Scalar, Type};
 
@@ -24,9 +26,26 @@ enum Name {
 /// Constants in memory.
 #[derive(Debug, Default)]
 pub(super) struct Constants {
-    slots: HashMap<Name, StackSlot>,
-    /// What is to be written where; zeros need no patterns.
-    written: Vec<(StackSlot, Ty, Option<Vec<u64>>)>,
+    homes: HashMap<Name, Home>,
+    /// Where zeros are to be written.
+    zeros: Vec<(StackSlot, Ty)>,
+    /// What is loaded with the code.
+    pub data: Vec<DataObject>,
+}
+
+/// Where a constant is.
+#[derive(Clone, Copy, Debug)]
+enum Home {
+    Slot(StackSlot),
+    Data(GlobalValue),
+}
+
+/// What a constant in memory holds.
+#[derive(Debug)]
+enum Contents {
+    Zeros,
+    /// The leaves.
+    Patterns(Vec<u64>),
 }
 
 /// The pattern of a literal.
@@ -87,6 +106,35 @@ impl Translator<'_, '_, '_> {
         }))
     }
 
+    /// Whether a constant expression is zeros that nobody has to write one by one.
+    fn is_zero(&self, arena: &Arena<Expression>, expression: Handle<Expression>) -> bool {
+        match arena[expression] {
+            Expression::ZeroValue(_) => true,
+            Expression::Constant(constant) => {
+                let init = self.module.constants[constant].init;
+                self.is_zero(&self.module.global_expressions, init)
+            }
+            _ => false,
+        }
+    }
+
+    fn contents(
+        &self,
+        arena: &Arena<Expression>,
+        expression: Handle<Expression>,
+    ) -> Result<Contents> {
+        if self.is_zero(arena, expression) {
+            return Ok(Contents::Zeros);
+        }
+        let patterns = self.patterns(arena, expression)?;
+        let patterns =
+            patterns.ok_or_else(|| unsupported("a constant that naga has not evaluated"))?;
+        Ok(match patterns.iter().all(|&pattern| pattern == 0) {
+            true => Contents::Zeros,
+            false => Contents::Patterns(patterns),
+        })
+    }
+
     /// A constant expression of the module, of a type.
     pub(super) fn global_value(
         &mut self,
@@ -95,7 +143,7 @@ impl Translator<'_, '_, '_> {
     ) -> Result<Value> {
         if self.is_stored(ty)? {
             return self.stored(Name::Global(expression), ty, |this| {
-                this.patterns(&this.module.global_expressions, expression)
+                this.contents(&this.module.global_expressions, expression)
             });
         }
         let patterns = self.patterns(&self.module.global_expressions, expression)?;
@@ -119,7 +167,7 @@ impl Translator<'_, '_, '_> {
     pub(super) fn zero_value(&mut self, ty: Handle<Type>) -> Result<Value> {
         let resolved = Ty::Handle(ty);
         if self.is_stored(&resolved)? {
-            return self.stored(Name::Zero(ty), &resolved, |_| Ok(None));
+            return self.stored(Name::Zero(ty), &resolved, |_| Ok(Contents::Zeros));
         }
         self.zero_lanes(&resolved).map(Value::Lanes)
     }
@@ -128,22 +176,24 @@ impl Translator<'_, '_, '_> {
         &mut self,
         name: Name,
         ty: &Ty,
-        patterns: impl FnOnce(&Self) -> Result<Option<Vec<u64>>>,
+        contents: impl FnOnce(&Self) -> Result<Contents>,
     ) -> Result<Value> {
-        let slot = match self.constants.slots.get(&name) {
-            Some(&slot) => slot,
+        let home = match self.constants.homes.get(&name) {
+            Some(&home) => home,
             None => {
-                let patterns = patterns(self)?;
-                if patterns.is_none() && !matches!(name, Name::Zero(_)) {
-                    return Err(unsupported("a constant that naga has not evaluated"));
-                }
-                let slot = self.stack_slot(ty)?;
-                self.constants.slots.insert(name, slot);
-                self.constants.written.push((slot, ty.clone(), patterns));
-                slot
+                let home = match contents(self)? {
+                    Contents::Zeros => {
+                        let slot = self.stack_slot(ty)?;
+                        self.constants.zeros.push((slot, ty.clone()));
+                        Home::Slot(slot)
+                    }
+                    Contents::Patterns(patterns) => Home::Data(self.data(ty, &patterns)?),
+                };
+                self.constants.homes.insert(name, home);
+                home
             }
         };
-        Ok(Value::Stored(self.slot_address(slot)))
+        Ok(Value::Stored(self.home_address(home)))
     }
 
     /// The memory of an expression of the current function, if it is constant.
@@ -159,13 +209,12 @@ impl Translator<'_, '_, '_> {
         };
         let ty = self.type_of(expression);
         let arena = &self.frame.function.expressions;
-        if !self.constants.slots.contains_key(&name) && self.patterns(arena, expression)?.is_none()
-        {
+        let is_known = self.constants.homes.contains_key(&name) || self.is_zero(arena, expression);
+        if !is_known && self.patterns(arena, expression)?.is_none() {
             return Ok(None);
         }
-        let value = self.stored(name, &ty, |this| match name {
-            Name::Zero(_) => Ok(None),
-            _ => this.patterns(&this.frame.function.expressions, expression),
+        let value = self.stored(name, &ty, |this| {
+            this.contents(&this.frame.function.expressions, expression)
         })?;
         match value {
             Value::Stored(address) => Ok(Some(address)),
@@ -173,31 +222,53 @@ impl Translator<'_, '_, '_> {
         }
     }
 
-    /// Writes all constants that lie in memory, where the builder is.
-    pub(super) fn write_constants(&mut self) -> Result<()> {
-        for (slot, ty, patterns) in std::mem::take(&mut self.constants.written) {
+    /// Writes the zeros that lie in memory, where the builder is.
+    pub(super) fn write_zeros(&mut self) -> Result<()> {
+        for (slot, ty) in std::mem::take(&mut self.constants.zeros) {
             let address = self.slot_address(slot);
-            match patterns {
-                None => self.clear_memory(address, &ty)?,
-                Some(patterns) => self.write_patterns(address, &ty, &patterns)?,
-            }
+            self.clear_memory(address, &ty)?;
         }
         Ok(())
     }
 
-    fn write_patterns(&mut self, address: Address, ty: &Ty, patterns: &[u64]) -> Result<()> {
-        debug_assert_eq!(address.space, Space::Own, "constants are the thread's own");
-        let mut known: HashMap<(Scalar, u64), ir::Value> = HashMap::new();
-        let leaves = self.leaves(ty)?;
-        for (&Leaf { scalar, offset }, &pattern) in leaves.iter().zip(patterns) {
-            let value = match known.get(&(scalar, pattern)) {
-                Some(&value) if leaves.len() as u64 > MOST_LANES => value,
-                _ => self.constant(scalar, pattern)?,
-            };
-            known.insert((scalar, pattern), value);
-            let flags = ir::MemFlagsData::new().with_aligned();
-            (self.builder.ins()).store(flags, value, address.base, offset as i32);
+    /// A new data object with the leaves of a type.
+    fn data(&mut self, ty: &Ty, patterns: &[u64]) -> Result<GlobalValue> {
+        let (size, alignment) = self.shape(ty)?;
+        let mut bytes = vec![0; size as usize];
+        for (leaf, pattern) in self.leaves(ty)?.iter().zip(patterns) {
+            let (first, width) = (leaf.offset as usize, usize::from(leaf.scalar.width));
+            let place = bytes.get_mut(first..first + width);
+            let place = place.ok_or_else(|| invalid("a leaf outside of its type"))?;
+            place.copy_from_slice(&pattern.to_le_bytes()[..width]);
         }
-        Ok(())
+        // No name of a shader has a dot.
+        let name = format!("constant.{}", self.constants.data.len());
+        let symbol = self.builder.create_global_value(GlobalValueData::Symbol {
+            name: ExternalName::testcase(&name),
+            offset: Imm64::new(0),
+            colocated: true,
+            tls: false,
+        });
+        self.constants.data.push(DataObject {
+            name,
+            linkage: Linkage::Local,
+            writable: false,
+            align: 1 << alignment,
+            contents: DataContents::Bytes(bytes),
+            relocations: Vec::new(),
+        });
+        Ok(symbol)
+    }
+
+    fn home_address(&mut self, home: Home) -> Address {
+        match home {
+            Home::Slot(slot) => self.slot_address(slot),
+            Home::Data(symbol) => Address {
+                base: self.builder.ins().symbol_value(I64, symbol),
+                offset: 0,
+                space: Space::Constants,
+                inside: None,
+            },
+        }
     }
 }

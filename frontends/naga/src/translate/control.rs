@@ -1,5 +1,6 @@
 //! Statements: blocks, branches, loops, barriers.
 
+use super::function::Continue;
 use super::values::Value;
 use super::{Result, Translator};
 use crate::error::{invalid, unsupported};
@@ -13,13 +14,15 @@ use naga::{Barrier, Block, Expression, Handle, Statement, SwitchCase, SwitchValu
 impl Translator<'_, '_, '_> {
     /// The statements of a block. Whether its end is reached; where it is not, the builder's block is ended.
     pub(super) fn block(&mut self, block: &Block) -> Result<bool> {
-        for (statement, &span) in block.span_iter() {
-            self.at(span);
-            if !self.statement(statement)? {
-                return Ok(false);
+        self.deeper(|this| {
+            for (statement, &span) in block.span_iter() {
+                this.at(span);
+                if !this.statement(statement)? {
+                    return Ok(false);
+                }
             }
-        }
-        Ok(true)
+            Ok(true)
+        })
     }
 
     /// A statement; whether what is behind it is reached.
@@ -46,7 +49,7 @@ impl Translator<'_, '_, '_> {
                 break_if,
             } => self.turns(body, continuing, break_if)?,
             Statement::Break => return self.jump(self.frame.breaks.last().copied()),
-            Statement::Continue => return self.jump(self.frame.continues.last().copied()),
+            Statement::Continue => return self.next_turn(),
             Statement::Return { value } => {
                 self.leave(value)?;
                 return Ok(false);
@@ -102,6 +105,17 @@ impl Translator<'_, '_, '_> {
         let target = target.ok_or_else(|| invalid("break or continue outside of a loop"))?;
         self.builder.ins().jump(target, &[]);
         Ok(false)
+    }
+
+    /// `continue`.
+    fn next_turn(&mut self) -> Result<bool> {
+        let values = self.frame.values.iter();
+        let target = self.frame.continues.last_mut().map(|target| {
+            let before = &mut target.before;
+            before.get_or_insert_with(|| values.map(Option::is_some).collect());
+            target.block
+        });
+        self.jump(target)
     }
 
     /// A block of its own that goes on at `behind`.
@@ -166,14 +180,21 @@ impl Translator<'_, '_, '_> {
         let [turn, next, behind] = [(); 3].map(|()| self.builder.create_block());
         self.builder.ins().jump(turn, &[]);
         self.frame.breaks.push(behind);
-        self.frame
-            .continues
-            .push(match planted(Mistake::SkippedContinuing) {
-                true => turn,
-                false => next,
-            });
+        let block = match planted(Mistake::SkippedContinuing) {
+            true => turn,
+            false => next,
+        };
+        let before = None;
+        self.frame.continues.push(Continue { block, before });
         self.arm(turn, body, next)?;
-        self.frame.continues.pop();
+        if let Some(before) = self.frame.continues.pop().and_then(|target| target.before) {
+            for (handle, _) in self.frame.function.expressions.iter() {
+                let index = handle.index();
+                if self.frame.values[index].is_some() && !before[index] {
+                    self.frame.bypassed.insert(handle);
+                }
+            }
+        }
         self.builder.switch_to_block(next);
         if self.block(continuing)? {
             match break_if {

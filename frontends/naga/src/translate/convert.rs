@@ -11,7 +11,7 @@ use crate::error::{invalid, unsupported};
 use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::types::{F32, I32};
+use cranelift_codegen::ir::types::{F16, F32, I32};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
 use naga::proc::min_max_float_representable_by;
 use naga::{Expression, Handle, Scalar, ScalarKind};
@@ -129,8 +129,8 @@ impl Translator<'_, '_, '_> {
 
     /// An f16 as f32, which holds all of its values.
     pub(super) fn at_least_single(&mut self, value: ir::Value) -> ir::Value {
-        match self.builder.func.dfg.value_type(value).bits() {
-            16 => self.builder.ins().fpromote(F32, value),
+        match self.builder.func.dfg.value_type(value) {
+            F16 => self.builder.ins().fpromote(F32, value),
             _ => value,
         }
     }

@@ -20,6 +20,11 @@ impl Translator<'_, '_, '_> {
 
     /// The value of an expression that has been evaluated, or that is always there.
     pub(super) fn value(&mut self, expression: Handle<Expression>) -> Result<Value> {
+        if self.frame.bypassed.contains(&expression) {
+            return Err(unsupported(
+                "a value in `continuing` that is declared behind a `continue`: make it a variable in front of that",
+            ));
+        }
         if let Some(value) = &self.frame.values[expression.index()] {
             return Ok(value.clone());
         }

@@ -106,7 +106,7 @@ impl Translator<'_, '_, '_> {
         })
     }
 
-    /// The lesser of two numbers; of a float and NaN the float or NaN.
+    /// The lesser of two numbers; NaN if one of them is.
     pub(super) fn lesser(&mut self, scalar: Scalar, a: ir::Value, b: ir::Value) -> ir::Value {
         match scalar.kind {
             ScalarKind::Float => self.builder.ins().fmin(a, b),
@@ -115,7 +115,7 @@ impl Translator<'_, '_, '_> {
         }
     }
 
-    /// The greater of two numbers.
+    /// The greater of two numbers; NaN if one of them is.
     pub(super) fn greater(&mut self, scalar: Scalar, a: ir::Value, b: ir::Value) -> ir::Value {
         match scalar.kind {
             ScalarKind::Float => self.builder.ins().fmax(a, b),

@@ -1,5 +1,6 @@
 //! Functions: the entry point's body, and calls, which are inlined.
 
+use super::memory::Shape;
 use super::places::{Place, Storage};
 use super::reach::Key;
 use super::types::Ty;
@@ -9,14 +10,15 @@ use crate::error::{invalid, unsupported};
 use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::{InstBuilder, TrapCode};
+use hashbrown::HashSet;
 use naga::valid::FunctionInfo;
 use naga::{Expression, Function, Handle, Span};
 
 /// The most instructions of CLIF that a kernel may have when all calls are inlined.
 const MOST_INSTRUCTIONS: usize = 2 << 20;
 
-/// The most calls inside each other.
-const MOST_DEPTH: usize = 256;
+/// The most blocks and calls inside each other.
+const MOST_DEPTH: usize = 4096;
 
 /// The trap of a function that ends without the result that it must give.
 const NO_RESULT: TrapCode = TrapCode::unwrap_user(1);
@@ -29,13 +31,17 @@ pub(super) struct Frame<'a> {
     /// What expressions are, that have been evaluated.
     pub values: Vec<Option<Value>>,
     locals: Vec<Option<Place>>,
+    /// Memory that is given back when the call ends.
+    pub slots: Vec<(Shape, ir::StackSlot)>,
     pub arguments: Vec<Value>,
     /// Where a call goes on; none in the entry point.
     exit: Option<Exit>,
     /// Where `break` goes, of the loops and switches around.
     pub breaks: Vec<ir::Block>,
     /// Where `continue` goes, of the loops around.
-    pub continues: Vec<ir::Block>,
+    pub continues: Vec<Continue>,
+    /// Values that a `continue` goes past: they are not there in the `continuing` of its loop.
+    pub bypassed: HashSet<Handle<Expression>>,
 }
 
 /// Where a called function goes on in its caller, and how its result gets there.
@@ -55,22 +61,34 @@ impl<'a> Frame<'a> {
             info,
             values: vec![None; function.expressions.len()],
             locals: vec![None; function.local_variables.len()],
+            slots: Vec::new(),
             arguments: Vec::new(),
             exit: None,
             breaks: Vec::new(),
             continues: Vec::new(),
+            bypassed: HashSet::new(),
         }
     }
 }
 
-impl Translator<'_, '_, '_> {
-    /// Where the entry point begins.
-    pub(super) fn entry_span(&self) -> Span {
-        let spans = self.frame.function.body.span_iter();
-        let mut spans = spans.map(|(_, span)| *span);
-        spans.find(Span::is_defined).unwrap_or(Span::UNDEFINED)
-    }
+/// Where `continue` of a loop goes.
+pub(super) struct Continue {
+    pub block: ir::Block,
+    /// Which expressions had been evaluated at the first one.
+    pub before: Option<Vec<bool>>,
+}
 
+/// Where a function begins: its first statement, or what comes before.
+pub(super) fn first_span(function: &Function) -> Span {
+    let locals = function.local_variables.iter();
+    let locals = locals.map(|(handle, _)| function.local_variables.get_span(handle));
+    let statements = function.body.span_iter().map(|(_, span)| *span);
+    let spans = locals.chain(statements).filter(Span::is_defined);
+    let first = spans.min_by_key(|span| span.to_range().map(|range| range.start));
+    first.unwrap_or(Span::UNDEFINED)
+}
+
+impl Translator<'_, '_, '_> {
     /// The body of the entry point, where the builder is.
     pub(super) fn entry_body(&mut self) -> Result<()> {
         let arguments = &self.frame.function.arguments;
@@ -137,6 +155,19 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
+    /// Goes into a block or a call.
+    pub(super) fn deeper<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == MOST_DEPTH {
+            return Err(unsupported(format!(
+                "more than {MOST_DEPTH} blocks and calls inside each other"
+            )));
+        }
+        self.depth += 1;
+        let result = inside(self);
+        self.depth -= 1;
+        result
+    }
+
     /// A call, in place.
     pub(super) fn call(
         &mut self,
@@ -144,11 +175,6 @@ impl Translator<'_, '_, '_> {
         arguments: &[Handle<Expression>],
         result: Option<Handle<Expression>>,
     ) -> Result<()> {
-        if self.depth == MOST_DEPTH {
-            return Err(unsupported(format!(
-                "more than {MOST_DEPTH} calls inside each other"
-            )));
-        }
         if self.builder.func.dfg.num_insts() > MOST_INSTRUCTIONS {
             return Err(unsupported(
                 "a shader of millions of instructions when its calls are inlined: call fewer functions",
@@ -187,10 +213,9 @@ impl Translator<'_, '_, '_> {
             self.call = self.locations.call(self.file, line, column, call);
         }
         let caller = std::mem::replace(&mut self.frame, frame);
-        self.depth += 1;
-        self.body()?;
-        self.depth -= 1;
-        self.frame = caller;
+        self.deeper(Self::body)?;
+        let callee = std::mem::replace(&mut self.frame, caller);
+        self.free_slots(callee.slots);
         self.call = call;
         self.at(span);
         self.builder.switch_to_block(block);

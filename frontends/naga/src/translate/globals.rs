@@ -1,12 +1,13 @@
 //! The variables of the module: which buffers a launch binds, where workgroup memory lies, and the kernel around the
 //! entry point's body.
 
+use super::function::first_span;
 use super::memory::{Address, Space};
 use super::places::{Place, Storage};
 use super::types::Ty;
 use super::{Result, Translator};
 use crate::error::{Reason, invalid, unsupported};
-use crate::interface::{Access, BoundBuffer, Interface};
+use crate::interface::{Access, BoundBuffer, Interface, threads};
 use crate::mistakes::{Mistake, planted};
 use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -14,6 +15,7 @@ use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData};
 use cranelift_thisgpu::DeviceProperties;
 use cranelift_thisgpu::build::GpuBuilder;
+use cranelift_thisgpu::compile::library;
 use naga::proc::Layouter;
 use naga::valid::ModuleInfo;
 use naga::{
@@ -36,15 +38,24 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of an entry point, by its index.
+    /// Of an entry point, by its index. `size_span` is where its size is said.
     pub(super) fn new(
         module: &Module,
         info: &ModuleInfo,
         entry: usize,
         layouter: &Layouter,
+        size_span: Span,
     ) -> std::result::Result<Plan, (Span, Reason)> {
         let point = &module.entry_points[entry];
         let uses = info.get_entry_point(entry);
+        let most = DeviceProperties::ASSIGNED.block_threads;
+        if threads(point.workgroup_size) > most {
+            let [x, y, z] = point.workgroup_size;
+            let message = format!(
+                "a workgroup of {x} by {y} by {z} invocations; a block has at most {most} threads"
+            );
+            return Err((size_span, unsupported(message)));
+        }
         let mut bound = Vec::new();
         let mut plan = Plan {
             interface: Interface {
@@ -165,8 +176,8 @@ fn has_runtime_length(module: &Module, inner: &TypeInner) -> bool {
 fn symbol(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(letter).collect();
-    // `gpu_` begins the names of intrinsics.
-    match name.starts_with("gpu_") {
+    // `gpu_` begins the names of intrinsics. A function of the library would be replaced where the body calls it.
+    match name.starts_with("gpu_") || library::provides(&name) {
         true => format!("entry_{name}"),
         false => name,
     }
@@ -175,7 +186,7 @@ fn symbol(name: &str) -> String {
 impl Translator<'_, '_, '_> {
     /// The kernel.
     pub(super) fn kernel(&mut self, plan: &Plan, parameters: &[ir::Value]) -> Result<()> {
-        self.at(self.entry_span());
+        self.at(first_span(self.frame.function));
         let alignment = self.integer(I32, BoundBuffer::ALIGNMENT as i64);
         let mut addresses = parameters.iter().copied();
         for (number, &handle) in plan.buffers.iter().enumerate() {
@@ -186,8 +197,14 @@ impl Translator<'_, '_, '_> {
                 .builder
                 .intrinsic("gpu_assume_aligned", &[address, alignment]);
             self.lengths.push(length);
-            let readonly = plan.interface.buffers[number].access != Access::ReadWrite;
-            self.global(handle, base, 0, Space::Buffer { number, readonly });
+            let decorations = self.module.global_variables[handle].memory_decorations;
+            let relaxed = !decorations.is_empty();
+            let space = Space::Buffer {
+                number,
+                readonly: plan.interface.buffers[number].access != Access::ReadWrite && !relaxed,
+                relaxed,
+            };
+            self.global(handle, base, 0, space);
         }
         if let (Some(handle), Some(address)) = (plan.immediates, addresses.next()) {
             let base = self
@@ -201,7 +218,7 @@ impl Translator<'_, '_, '_> {
                 self.global(handle, base, offset, Space::Workgroup);
             }
         }
-        // Constants in memory are written here once all are known.
+        // Zeros of constants in memory are written here once all are known.
         let [prologue, body] = [(); 2].map(|()| self.builder.create_block());
         self.builder.ins().jump(prologue, &[]);
         self.builder.switch_to_block(prologue);
@@ -215,7 +232,7 @@ impl Translator<'_, '_, '_> {
         }
         self.entry_body()?;
         self.builder.switch_to_block(prologue);
-        self.write_constants()?;
+        self.write_zeros()?;
         self.builder.ins().jump(body, &[]);
         Ok(())
     }
@@ -265,7 +282,7 @@ impl Translator<'_, '_, '_> {
 
     /// All threads of the workgroup write zeros to its memory, and wait for each other.
     fn zero_workgroup(&mut self, bytes: u32) -> Result<()> {
-        let threads: u32 = self.workgroup_size.iter().product();
+        let threads = threads(self.workgroup_size);
         let own = self.local_index();
         let step = self.integer(I32, SHARED_STEP.into());
         let first = self.builder.ins().imul(own, step);

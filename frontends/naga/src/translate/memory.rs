@@ -12,7 +12,8 @@ use cranelift_codegen::ir;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{F16, F32, F64, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind};
-use naga::TypeInner;
+use hashbrown::HashMap;
+use naga::{Span, TypeInner};
 
 /// Whose memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +22,18 @@ pub(super) enum Space {
     Own,
     /// The workgroup's.
     Workgroup,
-    /// A buffer, by its number in the interface, and whether the shader only reads it.
-    Buffer { number: usize, readonly: bool },
+    /// A buffer, by its number in the interface.
+    Buffer {
+        number: usize,
+        /// Whether the shader only reads it, and nobody else writes it meanwhile.
+        readonly: bool,
+        /// Whether each scalar is a relaxed atomic: `@coherent` and `@volatile`.
+        relaxed: bool,
+    },
     /// The immediates of the launch.
     Immediates,
+    /// What comes with the code.
+    Constants,
 }
 
 /// An address.
@@ -48,12 +57,47 @@ impl Address {
         Ok(self)
     }
 
+    fn is_relaxed(&self) -> bool {
+        matches!(self.space, Space::Buffer { relaxed: true, .. })
+    }
+
     fn flags(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_aligned();
-        match self.space {
-            Space::Buffer { readonly: true, .. } | Space::Immediates => flags.with_readonly(),
-            _ => flags,
+        match self.is_readonly() {
+            true => flags.with_readonly(),
+            false => flags,
         }
+    }
+
+    /// Whether nobody writes there while the kernel runs.
+    pub(super) fn is_readonly(&self) -> bool {
+        match self.space {
+            Space::Buffer { readonly, .. } => readonly,
+            Space::Immediates | Space::Constants => true,
+            Space::Own | Space::Workgroup => false,
+        }
+    }
+}
+
+/// Size of a stack slot in bytes, and the logarithm of its alignment.
+pub(super) type Shape = (u32, u8);
+
+/// The thread's own memory.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    /// What calls that have ended give to others.
+    free: HashMap<Shape, Vec<ir::StackSlot>>,
+    /// All that there are.
+    bytes: u64,
+    /// The size of the first of the largest, and where it is asked for.
+    largest: Option<(u32, Span)>,
+}
+
+impl Slots {
+    /// Where the largest is asked for, if all together are more than a thread has.
+    pub(super) fn excess(&self) -> Option<Span> {
+        let (_, span) = self.largest?;
+        (self.bytes > u64::from(MOST_LOCAL)).then_some(span)
     }
 }
 
@@ -64,13 +108,30 @@ const SLOT_ALIGNMENT: u32 = 16;
 const MOST_LOCAL: u32 = 4 << 20;
 
 impl Translator<'_, '_, '_> {
-    /// New memory of the thread for a value of a type.
+    /// Memory of the thread for a value of a type, until the current call ends.
     pub(super) fn slot(&mut self, ty: &Ty) -> Result<Address> {
-        let slot = self.stack_slot(ty)?;
+        let shape = self.shape(ty)?;
+        let free = self.slots.free.get_mut(&shape).and_then(Vec::pop);
+        let slot = free.unwrap_or_else(|| self.new_slot(shape));
+        self.frame.slots.push((shape, slot));
         Ok(self.slot_address(slot))
     }
 
+    /// Memory of the thread that stays as it is to the end.
     pub(super) fn stack_slot(&mut self, ty: &Ty) -> Result<ir::StackSlot> {
+        let shape = self.shape(ty)?;
+        Ok(self.new_slot(shape))
+    }
+
+    /// Gives back what a call that has ended had.
+    pub(super) fn free_slots(&mut self, slots: Vec<(Shape, ir::StackSlot)>) {
+        // What was taken first is taken first again: the next call of the same function has the same memory.
+        for (shape, slot) in slots.into_iter().rev() {
+            self.slots.free.entry(shape).or_default().push(slot);
+        }
+    }
+
+    pub(super) fn shape(&self, ty: &Ty) -> Result<Shape> {
         let (size, alignment) = self.layout(ty)?;
         if size > MOST_LOCAL {
             return Err(unsupported(format!(
@@ -78,8 +139,16 @@ impl Translator<'_, '_, '_> {
             )));
         }
         let alignment = alignment.clamp(1, SLOT_ALIGNMENT).ilog2() as u8;
+        Ok((size, alignment))
+    }
+
+    fn new_slot(&mut self, (size, alignment): Shape) -> ir::StackSlot {
+        self.slots.bytes += u64::from(size);
+        if self.slots.largest.is_none_or(|(most, _)| size > most) {
+            self.slots.largest = Some((size, self.span));
+        }
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, alignment);
-        Ok(self.builder.create_sized_stack_slot(data))
+        self.builder.create_sized_stack_slot(data)
     }
 
     pub(super) fn slot_address(&mut self, slot: ir::StackSlot) -> Address {
@@ -117,6 +186,10 @@ impl Translator<'_, '_, '_> {
         for leaf in leaves {
             let place = address.plus(leaf.offset)?;
             let ty = super::types::clif(leaf.scalar)?;
+            if address.is_relaxed() {
+                lanes.push(self.relaxed_load(place, ty)?);
+                continue;
+            }
             let flags = address.flags();
             lanes.push((self.builder.ins()).load(ty, flags, place.base, place.offset as i32));
         }
@@ -135,6 +208,10 @@ impl Translator<'_, '_, '_> {
         self.inside(inside, |this| {
             for (leaf, &lane) in leaves.iter().zip(lanes) {
                 let place = address.plus(leaf.offset)?;
+                if address.is_relaxed() {
+                    this.relaxed_store(place, lane)?;
+                    continue;
+                }
                 let flags = address.flags();
                 (this.builder.ins()).store(flags, lane, place.base, place.offset as i32);
             }

@@ -26,6 +26,7 @@ mod globals;
 mod math;
 mod matrix;
 mod memory;
+mod overrides;
 mod packing;
 mod places;
 mod reach;
@@ -33,13 +34,15 @@ mod subgroup;
 mod types;
 mod values;
 
-use crate::error::{Error, Reason, Result, invalid};
+use crate::error::{self, Error, Reason, Result, invalid};
 use crate::interface::Interface;
+use crate::nesting::deep;
 use crate::source::{Source, chain, guarded};
 use cranelift_codegen::ir;
 use cranelift_frontend::FunctionBuilder;
 use cranelift_thisgpu::build;
 use cranelift_thisgpu::locations::Locations;
+use cranelift_thisgpu::object::DataObject;
 use function::Frame;
 use hashbrown::HashMap;
 use naga::back::PipelineConstants;
@@ -99,8 +102,13 @@ pub struct Translation {
     pub function: ir::Function,
     /// What a launch must give to it.
     pub interface: Interface,
+    /// Constants that it refers to by their names.
+    pub data: Vec<DataObject>,
     /// What the numbers at its instructions stand for.
     pub locations: Locations,
+    /// Where it is that the compiler refuses, if it does: the largest variable in local memory if all are more than a
+    /// thread has, otherwise the beginning of the entry point.
+    pub place: error::Place,
 }
 
 /// Translates the compute entry point `entry` of a module that naga's validator has accepted.
@@ -114,10 +122,21 @@ pub fn translate(
     entry: &str,
     options: &TranslateOptions,
 ) -> std::result::Result<Translation, Error> {
+    deep(source, || translated(module, info, source, entry, options))
+}
+
+/// [`translate`], on a thread that has room.
+fn translated(
+    module: &Module,
+    info: &ModuleInfo,
+    source: &Source,
+    entry: &str,
+    options: &TranslateOptions,
+) -> std::result::Result<Translation, Error> {
     let nowhere = |reason| source.error(Span::UNDEFINED, reason);
     let is_entry =
         |point: &&naga::EntryPoint| point.name == entry && point.stage == ShaderStage::Compute;
-    if module.entry_points.iter().find(is_entry).is_none() {
+    let Some(point) = module.entry_points.iter().find(is_entry) else {
         let names = module.entry_points.iter();
         let names = names.filter(|point| point.stage == ShaderStage::Compute);
         let names: Vec<_> = names.map(|point| point.name.as_str()).collect();
@@ -127,11 +146,14 @@ pub fn translate(
         };
         let message = format!("no compute entry point `{entry}`; {known}");
         return Err(nowhere(Reason::Request(message)));
-    }
+    };
+    let size_span = overrides::size_span(module, point);
     let (module, info) = guarded(source, || {
         let selected = Some((ShaderStage::Compute, entry));
-        process_overrides(module, info, selected, &options.constants)
-            .map_err(|error| nowhere(Reason::Request(chain(&error))))
+        process_overrides(module, info, selected, &options.constants).map_err(|error| {
+            let span = overrides::span(module, point, &options.constants, &error);
+            source.error(span, Reason::Request(chain(&error)))
+        })
     })?;
     let (module, info) = (&*module, &*info);
     let index = module.entry_points.iter().position(|p| is_entry(&p));
@@ -139,11 +161,12 @@ pub fn translate(
     let mut layouter = Layouter::default();
     let laid_out = layouter.update(module.to_ctx());
     laid_out.map_err(|error| nowhere(invalid(chain(&error))))?;
-    let plan = globals::Plan::new(module, info, index, &layouter);
+    let plan = globals::Plan::new(module, info, index, &layouter, size_span);
     let plan = plan.map_err(|(span, reason)| source.error(span, reason))?;
     let mut locations = Locations::table();
     let file = locations.file(source.name());
-    let mut outcome = Ok(());
+    let mut outcome = Ok(None);
+    let mut data = Vec::new();
     let types = plan.parameter_types();
     let function = build::function(
         &plan.interface.symbol,
@@ -167,20 +190,26 @@ pub fn translate(
                 globals: HashMap::new(),
                 lengths: Vec::new(),
                 constants: constants::Constants::default(),
+                slots: memory::Slots::default(),
                 workgroup_size: point.workgroup_size,
                 frame: Frame::new(&point.function, info.get_entry_point(index)),
                 depth: 0,
             };
             outcome = translator
                 .kernel(&plan, parameters)
+                .map(|()| translator.slots.excess())
                 .map_err(|reason| source.error(translator.span, reason));
+            data = translator.constants.data;
         },
     );
-    outcome?;
+    let span =
+        outcome?.unwrap_or_else(|| function::first_span(&module.entry_points[index].function));
     Ok(Translation {
         function,
         interface: plan.interface,
+        data,
         locations,
+        place: source.place(span),
     })
 }
 
@@ -205,9 +234,10 @@ struct Translator<'a, 'b, 'f> {
     /// The length in bytes of each buffer of the interface.
     lengths: Vec<ir::Value>,
     constants: constants::Constants,
+    slots: memory::Slots,
     workgroup_size: [u32; 3],
     frame: Frame<'a>,
-    /// How many calls deep the current function is.
+    /// How many blocks and calls are around.
     depth: usize,
 }
 

@@ -56,6 +56,14 @@ impl Translator<'_, '_, '_> {
                 let lanes: Lanes = part.iter().map(|v| self.builder.use_var(*v)).collect();
                 Ok(Value::Lanes(lanes))
             }
+            // Nobody writes there while the kernel runs.
+            Storage::Memory(address)
+                if address.inside.is_none()
+                    && address.is_readonly()
+                    && self.is_stored(&place.ty)? =>
+            {
+                Ok(Value::Stored(*address))
+            }
             Storage::Memory(address) if self.is_stored(&place.ty)? => {
                 let copy = self.slot(&place.ty)?;
                 self.copy(copy, *address, &place.ty)?;

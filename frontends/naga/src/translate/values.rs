@@ -1,4 +1,4 @@
-//! Values: lists of CLIF values, or, where these would be too many, stack slots that nobody writes any more.
+//! Values: lists of CLIF values, or, where these would be too many, memory that nobody writes any more.
 
 use super::memory::Address;
 use super::places::Place;
@@ -21,7 +21,8 @@ pub(super) const MOST_LANES: u64 = 64;
 pub(super) enum Value {
     /// Its leaves.
     Lanes(Lanes),
-    /// Memory of the thread's own that holds it, laid out as its type, and is not written while the value lives.
+    /// Memory that holds it, laid out as its type, and is not written while the value lives: the thread's own, or what
+    /// the kernel only reads.
     Stored(Address),
     /// A pointer.
     Place(Place),

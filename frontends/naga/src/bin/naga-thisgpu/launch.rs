@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use cranelift_thisgpu::{Buffer, Device, SimConfig};
 use std::path::PathBuf;
-use thisgpu_naga::Binding;
+use thisgpu_naga::{Binding, Shader};
 
 /// Local memory of an invocation, in bytes.
 const STACK_BYTES: u32 = 256 << 10;
@@ -62,9 +62,30 @@ fn bound(text: &str) -> Result<((u32, u32), String), String> {
 }
 
 impl Launch {
+    /// Each buffer is for one variable of the shader.
+    fn check_places(&self, shader: &Shader) -> Result<()> {
+        for (number, (place, _)) in self.bind.iter().enumerate() {
+            let (group, binding) = *place;
+            if self.bind[..number].iter().any(|(other, _)| other == place) {
+                bail!("--bind {group}.{binding} is given twice");
+            }
+            let mut variables = shader.module.global_variables.iter();
+            let is_there = variables.any(|(_, variable)| {
+                let bound = variable.binding.as_ref();
+                bound.is_some_and(|bound| (bound.group, bound.binding) == *place)
+            });
+            if !is_there {
+                bail!("--bind {group}.{binding}: the shader has no variable there");
+            }
+        }
+        Ok(())
+    }
+
     /// Runs it.
     pub fn run(&self) -> Result<()> {
-        let compiled = self.input.compile()?;
+        let shader = self.input.read()?;
+        self.check_places(&shader)?;
+        let compiled = self.input.compile(&shader)?;
         let device = Device::simulator(SimConfig {
             check: self.check,
             timed: self.timed,

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn compile(options: &Compile) -> Result<()> {
-    let compiled = options.input.compile()?;
+    let compiled = options.input.compile(&options.input.read()?)?;
     match &options.output {
         Some(file) => shader::write(file, &compiled.code.to_elf()?),
         None => {
@@ -67,7 +67,7 @@ fn compile(options: &Compile) -> Result<()> {
 }
 
 fn cat(input: &Input) -> Result<()> {
-    let translation = input.translate()?;
+    let translation = input.translate(&input.read()?)?;
     let interface = &translation.interface;
     let [x, y, z] = interface.workgroup_size;
     let mut text = format!(
@@ -90,6 +90,13 @@ fn cat(input: &Input) -> Result<()> {
         text += &format!(
             "; {} bytes of immediates: the last parameter\n",
             interface.immediate_bytes
+        );
+    }
+    for object in &translation.data {
+        text += &format!(
+            "; data %{} of {} bytes\n",
+            object.name,
+            object.contents.len()
         );
     }
     text += &format!(

@@ -64,7 +64,7 @@ fn assignment(text: &str) -> Result<(String, f64), String> {
 
 impl Input {
     /// Reads and validates the shader.
-    fn read(&self) -> Result<Shader> {
+    pub fn read(&self) -> Result<Shader> {
         let name = self.file.display().to_string();
         let bytes = std::fs::read(&self.file).with_context(|| format!("cannot read {name}"))?;
         let text =
@@ -78,8 +78,7 @@ impl Input {
     }
 
     /// Translates the entry point.
-    pub fn translate(&self) -> Result<Translation> {
-        let shader = self.read()?;
+    pub fn translate(&self, shader: &Shader) -> Result<Translation> {
         let entries: Vec<&str> = shader.entries().collect();
         let entry = match (&self.entry, &entries[..]) {
             (Some(entry), _) => entry.as_str(),
@@ -97,8 +96,8 @@ impl Input {
     }
 
     /// Translates and compiles the entry point.
-    pub fn compile(&self) -> Result<Compiled> {
-        Ok(self.translate()?.compile(&Options::default())?)
+    pub fn compile(&self, shader: &Shader) -> Result<Compiled> {
+        Ok(self.translate(shader)?.compile(&Options::default())?)
     }
 }
 
