@@ -10,6 +10,7 @@
 //!   2^(k+1) take what the last active lane of the lower half has.
 //!
 //! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use cranelift_thisgpu::build::{self, ActiveLanes, GpuBuilder};
 //! use cranelift_thisgpu::cranelift::prelude::{types::*, *};
 //! use cranelift_thisgpu::{Compiler, KernelOptions, Options};
@@ -32,13 +33,12 @@
 //!     });
 //!     b.ins().return_(&[]);
 //! });
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let code = Compiler::new(Options::default()).function(&kernel, Some(KernelOptions::default()))?;
 //! # #[cfg(all(feature = "driver", feature = "sim"))] {
 //! # let device = cranelift_thisgpu::Device::simulator(cranelift_thisgpu::SimConfig::default());
 //! # let elements = device.upload(&[3, -1, 4, -1, -1, 5, 9])?;
-//! # let launch = device.load(&code)?.kernel("sum")?.launch(cranelift_thisgpu::Grid::for_elems(7, 7));
-//! # launch.arg(&elements).run()?;
+//! # let sum = device.load(&code)?.kernel("sum")?;
+//! # sum.launch(cranelift_thisgpu::Grid::for_elems(7, 7)).arg(&elements).run()?;
 //! # assert_eq!(device.download::<i32>(&elements)?, [21, -1, 21, -1, -1, 21, 21]);
 //! # }
 //! # Ok(())
