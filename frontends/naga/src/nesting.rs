@@ -8,8 +8,8 @@ use naga::{Block, Module, Span, Statement};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The most blocks inside each other in a function. A module of 900 is released on a stack of 2 MiB (*measured*), one of
-/// so many too (*assumed*).
+/// The most blocks inside each other in a function. A module of 900 is released on a stack of 2 MiB (*measured*), so
+/// one of so many is, too (*assumed*).
 const MOST_BLOCKS: usize = 1000;
 
 /// The stack for reading and translating in bytes, of which only what is used is taken. The translator goes through

@@ -1,8 +1,8 @@
 //! Two substances that spread and react, from a few drops to a pattern: many steps from one buffer to another and back,
 //! then a picture, which is written as PNG.
 //!
-//! `cargo run -p thisgpu-wgpu --example simulation -- --plain pattern.png 2000`: the file and the steps. Without them it
-//! makes a few steps and compares them with the host's.
+//! `cargo run -p thisgpu-wgpu --example simulation -- --plain pattern.png 2000`: the file and the steps. Without them
+//! it makes a few steps and compares them with the host's.
 
 mod common;
 

@@ -70,9 +70,9 @@ impl Operand {
         }
     }
 
-    /// The number that it is in a lane, to be compared with another. A variable and a float of CLIF are what their types
-    /// say. CLIF's integers have a sign beside a negative number; registers, which have no type, also are floats beside
-    /// one.
+    /// The number that it is in a lane, to be compared with another. A variable and a float of CLIF are what their
+    /// types say. CLIF's integers have a sign beside a negative number; registers, which have no type, also are floats
+    /// beside one.
     fn number(&self, look: &Look<'_>, lane: usize, beside: Number) -> Option<Number> {
         if let Operand::Variable(path) = self {
             return path.resolve(look, 0, lane).ok()?.number(look, lane);

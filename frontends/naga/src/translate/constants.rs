@@ -1,5 +1,5 @@
-//! Constants: patterns of their leaves, and memory for those that are indexed or are too large for values: data objects,
-//! which come with the code. Zeros are the thread's own memory and are written once, when the kernel begins.
+//! Constants: patterns of their leaves, and memory for those that are indexed or are too large for values: data
+//! objects, which come with the code. Zeros are the thread's own memory and are written once, when the kernel begins.
 
 use super::memory::{Address, Space};
 use super::reach::Key;
