@@ -235,6 +235,53 @@ impl Session {
             .read(&self.global, self.request.grid, space, address, bytes)
     }
 
+    /// Whether bytes are ones of a space of this launch, also of a block that does not run yet or any more.
+    ///
+    /// # Errors
+    /// Which part of it is not, in words.
+    pub(super) fn is_in_memory(
+        &self,
+        space: Space,
+        address: u64,
+        bytes: u64,
+    ) -> Result<(), String> {
+        let blocks = self.extent.shape.blocks();
+        let has_block = |block: u64| match block < blocks {
+            true => Ok(()),
+            false => Err(format!("there is no block {block}: there are {blocks}")),
+        };
+        let (what, size) = match space {
+            Space::Global => {
+                let found = self.global.find(address, bytes);
+                return match found {
+                    Some(_) => Ok(()),
+                    None => Err(format!("no allocation has {bytes} bytes at {address:#x}")),
+                };
+            }
+            Space::Shared { block } => {
+                has_block(block)?;
+                ("shared memory of a block", self.extent.shared_bytes)
+            }
+            Space::Local(Thread { block, thread }) => {
+                has_block(block)?;
+                let threads = self.extent.shape.threads();
+                if u64::from(thread) >= threads {
+                    return Err(format!(
+                        "there is no thread {thread}: a block has {threads}"
+                    ));
+                }
+                ("local memory of a thread", self.extent.stack_bytes)
+            }
+        };
+        let end = address.checked_add(bytes);
+        match end.is_some_and(|end| end <= size.into()) {
+            true => Ok(()),
+            false => Err(format!(
+                "{bytes} bytes at {address:#x} are behind the {size} bytes of {what}"
+            )),
+        }
+    }
+
     /// The instructions from an index on, as address and text.
     pub fn disassemble(&self, address: u32, count: usize) -> Vec<(u32, String)> {
         let all = self.loaded.program.ops.len() as u32;

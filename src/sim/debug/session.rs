@@ -270,11 +270,12 @@ impl Session {
     /// Watches memory; the number of the watchpoint.
     ///
     /// # Errors
-    /// When there are no bytes to watch.
+    /// When there are no bytes to watch, or they cannot be there while the launch runs, in words.
     pub fn add_watchpoint(&mut self, watchpoint: Watchpoint) -> Result<u32, String> {
         if watchpoint.bytes == 0 {
             return Err("0 bytes cannot be watched".to_owned());
         }
+        self.is_in_memory(watchpoint.space, watchpoint.address, watchpoint.bytes)?;
         let id = self.new_id();
         self.live.watchpoints.push((id, watchpoint));
         Ok(id)

@@ -224,6 +224,28 @@ fn watched_memory_stops_behind_the_access() {
         bytes: 1,
         watch: Watch::Access,
     };
+    // What no access can reach is no place to watch.
+    let local = |block, thread| Space::Local(Thread { block, thread });
+    for (space, address, bytes, expected) in [
+        (Space::Shared { block: 3 }, u64::MAX, 2, "are behind the"),
+        (Space::Shared { block: 3 }, 1 << 20, 1, "are behind the"),
+        (Space::Shared { block: 99 }, 0, 1, "there is no block 99"),
+        (local(99, 0), 0, 1, "there is no block 99"),
+        (local(0, 2000), 0, 1, "there is no thread 2000"),
+        (local(0, 0), 1 << 40, 1, "are behind the"),
+        (Space::Global, 0x10, 4, "no allocation has 4 bytes at 0x10"),
+        (Space::Global, u64::MAX, 4, "no allocation"),
+        (Space::Shared { block: 3 }, 0x80, 0, "0 bytes"),
+    ] {
+        let refused = session.add_watchpoint(Watchpoint {
+            space,
+            address,
+            bytes,
+            watch: Watch::Access,
+        });
+        let told = refused.unwrap_err();
+        assert!(told.contains(expected), "{told}");
+    }
     session.add_watchpoint(shared).unwrap();
     let kinds: Vec<(AccessKind, Thread)> = std::iter::from_fn(|| match session.resume() {
         Stop::Watchpoint(watched) => Some((watched[0].kind, watched[0].thread)),

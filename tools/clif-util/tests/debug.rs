@@ -316,7 +316,7 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     );
     let value = client.body(
         "evaluate",
-        json!({"expression": "print R0", "frameId": frame["id"]}),
+        json!({"expression": "print R0", "frameId": frame["id"], "context": "repl"}),
     );
     assert_eq!(value["result"], "R0 = 0x7 (7)");
     client.body(
@@ -338,6 +338,63 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     client.event("stopped");
     client.body("continue", json!({"threadId": id}));
     client.event("terminated");
+    client.end();
+}
+
+#[test]
+fn only_the_console_runs_commands() {
+    let mut client = started("dap_contexts");
+    client.body("configurationDone", json!({}));
+    client.event("stopped");
+    let evaluate = |client: &mut Client, expression: &str, context: &str| {
+        let asked = json!({"expression": expression, "context": context});
+        client.ask("evaluate", asked)["success"] == true
+    };
+    for context in ["hover", "watch", "variables", "clipboard"] {
+        assert!(evaluate(&mut client, "R0", context), "{context}");
+        // Words of a source that are commands, too.
+        for word in [
+            "break sum",
+            "set R0 = 7",
+            "delete 1",
+            "thread 0 33",
+            "where",
+        ] {
+            assert!(!evaluate(&mut client, word, context), "{context}: {word}");
+        }
+    }
+    assert!(evaluate(&mut client, "break sum", "repl"));
+    let points = client.body(
+        "evaluate",
+        json!({"expression": "points", "context": "repl"}),
+    );
+    assert!(
+        points["result"].as_str().unwrap().starts_with("1: "),
+        "{points}"
+    );
+    client.end();
+}
+
+#[test]
+fn a_client_may_count_lines_from_0() {
+    let mut client = Client::new(debug(&folder("dap_lines", 64), &["--arg", "i32:32"]));
+    let asked = json!({"adapterID": "thisgpu", "linesStartAt1": false, "columnsStartAt1": false});
+    client.body("initialize", asked);
+    let source = json!({"path": "/somewhere/sum.clif"});
+    let asked = json!({"source": source, "breakpoints": [{"line": ADDITION - 1}]});
+    let set = client.body("setBreakpoints", asked);
+    assert_eq!(set["breakpoints"][0]["line"], ADDITION - 1, "{set}");
+    client.body("configurationDone", json!({}));
+    client.event("stopped");
+    client.body("continue", json!({"threadId": 1}));
+    assert_eq!(client.event("stopped")["reason"], "breakpoint");
+    let stack = client.body("stackTrace", json!({"threadId": 1}));
+    let frame = &stack["stackFrames"][0];
+    assert_eq!(frame["line"], ADDITION - 1, "{stack}");
+    let address = &frame["instructionPointerReference"];
+    let asked = json!({"memoryReference": address, "instructionCount": 1});
+    let code = client.body("disassemble", asked);
+    assert_eq!(code["instructions"][0]["line"], ADDITION - 1, "{code}");
     client.end();
 }
 

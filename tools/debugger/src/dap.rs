@@ -8,6 +8,7 @@
 
 mod breakpoints;
 mod memory;
+mod origin;
 mod server;
 mod transport;
 mod variables;
@@ -16,6 +17,7 @@ use crate::Launcher;
 use crate::debugger::Debugger;
 use anyhow::{Context, Result};
 use cranelift_thisgpu::sim::debug::Pause;
+use origin::Origin;
 use serde_json::Value;
 use server::Server;
 use std::io::{Read, Write, stdin, stdout};
@@ -42,16 +44,20 @@ pub fn on_port(debugger: Debugger, port: u16) -> Result<()> {
 pub fn as_adapter(launch: Launcher) -> Result<()> {
     let (mut messages, mut output) = (Messages::of(stdin()), stdout());
     let mut sent = 0;
+    let mut origin = Origin::default();
     while let Some(message) = messages.next() {
         let (seq, command, answer) = match &message {
             Incoming::Malformed(seq, text) => (*seq, "", Err(text.clone())),
             Incoming::Request(request) => {
                 let answer = match request.command.as_str() {
-                    "initialize" => Ok(server::capabilities()),
+                    "initialize" => {
+                        origin = Origin::asked(&request.arguments);
+                        Ok(server::capabilities())
+                    }
                     "disconnect" | "terminate" => Ok(Value::Null),
                     "launch" => match launch(&request.arguments) {
                         Ok(debugger) => {
-                            let mut server = Server::new(debugger, sent);
+                            let mut server = Server::new(debugger, origin, sent);
                             let send = &mut |answer: &Value| write_message(&mut output, answer);
                             server.answer(message, send)?;
                             server.is_launched(send)?;
@@ -75,7 +81,7 @@ pub fn as_adapter(launch: Launcher) -> Result<()> {
 }
 
 fn serve(debugger: Debugger, input: impl Read + Send + 'static, output: impl Write) -> Result<()> {
-    Messages::of(input).serve(Server::new(debugger, 0), output)
+    Messages::of(input).serve(Server::new(debugger, Origin::default(), 0), output)
 }
 
 /// Messages that a thread of their own reads.

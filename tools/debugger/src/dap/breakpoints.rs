@@ -56,7 +56,7 @@ impl Server {
                 self.set.push((kind.clone(), id));
                 let mut answer = json!({"id": id, "verified": true});
                 if let Some(line) = line {
-                    answer["line"] = line.into();
+                    answer["line"] = self.origin.line(line).into();
                 }
                 answer
             }

@@ -82,7 +82,7 @@ impl Server {
                 .map(|line| line.location.line);
             let mut shown = json!({"address": format!("{address:#x}"), "instruction": text});
             if let Some(line) = line {
-                shown["line"] = line.into();
+                shown["line"] = self.origin.line(line).into();
             }
             shown
         };

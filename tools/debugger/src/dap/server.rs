@@ -1,5 +1,6 @@
 //! What each request is answered with.
 
+use super::origin::Origin;
 use super::transport::{Incoming, Request};
 use crate::command::code_place;
 use crate::debugger::{Debugger, Exception, named};
@@ -22,6 +23,7 @@ pub(super) const LANES: u32 = 32;
 /// A session with a client.
 pub struct Server {
     pub(super) debugger: Debugger,
+    pub(super) origin: Origin,
     /// Messages that were sent.
     sent: i64,
     stops_on_entry: bool,
@@ -83,9 +85,10 @@ pub(super) type Answer = Result<Value, String>;
 
 impl Server {
     /// For a client that so many messages were sent to.
-    pub fn new(debugger: Debugger, sent: i64) -> Server {
+    pub fn new(debugger: Debugger, origin: Origin, sent: i64) -> Server {
         Server {
             debugger,
+            origin,
             sent,
             stops_on_entry: true,
             has_lanes: false,
@@ -281,6 +284,7 @@ impl Server {
         let arguments = &request.arguments;
         match request.command.as_str() {
             "initialize" => {
+                self.origin = Origin::asked(arguments);
                 events.push(("initialized", json!({})));
                 Ok(capabilities())
             }
@@ -325,11 +329,11 @@ impl Server {
                 let files = &self.debugger.session.image().files;
                 let found = files.iter().find(is_it);
                 let name = found.map_or_else(|| name.into_owned(), String::clone);
+                let origin = self.origin;
                 let place = |asked: &Value| {
-                    let line = asked["line"].as_u64().ok_or("no line")?;
                     Ok(Place::Line {
                         file: Some(name.clone()),
-                        line: u32::try_from(line).map_err(|_| "no such line")?,
+                        line: origin.line_of(&asked["line"])?,
                     })
                 };
                 self.set_breakpoints(Kind::Source(file.to_owned()), arguments, &place)
@@ -427,7 +431,7 @@ impl Server {
             let (pc, location) = (frame.pc, frame.location);
             let mut told = json!({
                 "id": handles.len(), "name": named(&frame),
-                "line": location.line, "column": location.column,
+                "line": self.origin.line(location.line), "column": self.origin.column(location.column),
                 "instructionPointerReference": format!("{pc:#x}"),
             });
             let file = location.file.checked_sub(1);

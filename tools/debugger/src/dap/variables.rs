@@ -251,7 +251,6 @@ impl Server {
             frame = of;
         }
         let thread = self.debugger.thread;
-        // A word that is a command is one, unless a variable has that name.
         let operand = operand(expression);
         if let Ok(Operand::Variable(path)) = &operand
             && let Ok(datum) = self.debugger.session.datum(thread, frame, path)
@@ -270,7 +269,13 @@ impl Server {
             let ty = self.debugger.type_of(thread, frame.call, &operand);
             return Ok(json!({"result": shown(value, ty), "variablesReference": 0}));
         }
-        // In the console, the commands of the prompt that only look.
+        // In the console, the commands of the prompt that do not go on. What else is evaluated (the word under the
+        // mouse, a watched expression, what is copied) does nothing.
+        if arguments["context"] != "repl" {
+            return Err(format!(
+                "there is no variable, value or register `{expression}` here"
+            ));
+        }
         let shape = self.debugger.session.shape();
         let command = command::parse(expression, thread, shape)?.ok_or("nothing to evaluate")?;
         if command.goes_on() {
