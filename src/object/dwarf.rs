@@ -1,11 +1,13 @@
 //! DWARF of an object: its functions, the lines of their instructions, where values of the CLIF are
 //! ([`values`](super::values)) and variables of the source ([`variables`](super::variables), with their
-//! [`types`](super::types)), for debuggers and `addr2line`.
+//! [`types`](super::types); those that are there as long as the launch in [`statics`](super::statics)), for debuggers
+//! and `addr2line`.
 //!
 //! Made from the object's own line tables when a file is written, and not read back. One unit of DWARF 5 holds
 //! everything: a file's sections are never joined with those of others, because linking makes them anew. Without
-//! addresses, places in code are relocations to functions.
+//! addresses, places in code are relocations to functions. Places of data are always relocations.
 
+use super::statics;
 use super::types::TypeEntries;
 use super::values::Types;
 use super::variables::Scopes;
@@ -35,13 +37,12 @@ pub(super) struct DebugSection {
     pub relocations: Vec<Relocation>,
 }
 
-/// The debug information of an object; nothing if it has neither lines nor values nor
-/// variables. With `addresses`, one for each
-/// function, places in code are final.
+/// The debug information of an object; nothing if it has neither lines nor values nor variables. With `addresses`, one
+/// for each function, places in code are final.
 pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec<DebugSection>> {
     let says_nothing =
         |f: &ObjectFunction| f.lines.is_empty() && f.values.is_empty() && f.scopes.is_empty();
-    if object.functions.iter().all(says_nothing) {
+    if object.functions.iter().all(says_nothing) && object.statics.is_empty() {
         return Ok(Vec::new());
     }
     let mut unit = DwarfUnit::new(Encoding {
@@ -52,7 +53,9 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
     let files = Files::add(object, &mut unit);
     let mut ranges = Vec::new();
     let mut types = Types::default();
-    let mut scopes = Scopes::new(TypeEntries::add(&object.types, &mut unit));
+    let type_entries = TypeEntries::add(&object.types, &mut unit);
+    statics::add_global(object, &type_entries, &mut unit);
+    let mut scopes = Scopes::new(&type_entries);
     for (index, function) in object.functions.iter().enumerate() {
         let start = match addresses {
             Some(addresses) => Address::Constant(addresses[index]),
@@ -69,6 +72,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
         let parent = entry(function, start, &files, &mut unit);
         types.add_values(function, start, parent, &mut unit);
         scopes.add(function, start, parent, &files, &mut unit);
+        statics::add_shared(&object.statics, function, parent, &type_entries, &mut unit);
     }
     let ranges = unit.unit.ranges.add(RangeList(ranges));
     let producer = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -185,7 +189,8 @@ fn entry(
     id
 }
 
-/// Bytes of a section, and the places in it of addresses: offset, number of the function, addend.
+/// Bytes of a section, and the places in it of addresses: offset, number of the symbol, addend. The numbers of symbols
+/// count the functions, then the data.
 #[derive(Clone)]
 struct SectionWriter {
     bytes: EndianVec<LittleEndian>,
@@ -203,10 +208,14 @@ impl Default for SectionWriter {
 
 impl SectionWriter {
     fn finish(&self, id: SectionId, object: &Object) -> DebugSection {
-        let relocation = |&(offset, function, addend): &(usize, usize, i64)| Relocation {
+        let name = |symbol: usize| match symbol.checked_sub(object.functions.len()) {
+            None => object.functions[symbol].name.clone(),
+            Some(data) => object.data[data].name.clone(),
+        };
+        let relocation = |&(offset, symbol, addend): &(usize, usize, i64)| Relocation {
             offset: offset as u32,
             kind: RelocationKind::Abs64,
-            symbol: object.functions[function].name.clone(),
+            symbol: name(symbol),
             addend,
         };
         DebugSection {

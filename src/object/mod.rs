@@ -12,6 +12,7 @@ mod linker;
 mod metadata;
 mod read;
 mod resources;
+mod statics;
 mod types;
 mod values;
 mod variables;

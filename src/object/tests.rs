@@ -260,6 +260,89 @@ fn survives_the_file() {
     );
 }
 
+/// Static variables in the DWARF of a file: name, the entry around them, and what their address is, a symbol or a
+/// number.
+fn statics_of(bytes: &[u8]) -> Vec<(String, String, String)> {
+    use gimli::Section as _;
+    use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget};
+    let file = object::File::parse(bytes).unwrap();
+    let section = |id: gimli::SectionId| -> Result<_, gimli::Error> {
+        let found = file.section_by_name(id.name());
+        let data = found.map_or(&[][..], |section| section.data().unwrap());
+        Ok(gimli::EndianSlice::new(data, gimli::LittleEndian))
+    };
+    let dwarf = gimli::Dwarf::load(section).unwrap();
+    let header = dwarf.units().next().unwrap().unwrap();
+    let unit = dwarf.unit(header).unwrap();
+    let info = file.section_by_name(".debug_info").unwrap();
+    let start = dwarf.debug_info.reader().slice().as_ptr() as usize;
+    let mut found = Vec::new();
+    // By depth the names of the entries around.
+    let mut around: Vec<String> = Vec::new();
+    let mut entries = unit.entries();
+    while let Some(entry) = entries.next_dfs().unwrap() {
+        let name = entry.attr_value(gimli::DW_AT_name);
+        let name = name.map(|name| dwarf.attr_string(&unit, name).unwrap().to_string_lossy());
+        let name = name.map_or_else(String::new, |name| name.into_owned());
+        around.truncate(entry.depth() as usize);
+        around.push(name.clone());
+        let Some(gimli::AttributeValue::Exprloc(location)) =
+            entry.attr_value(gimli::DW_AT_location)
+        else {
+            continue;
+        };
+        // The operand of `DW_OP_addr` is behind its byte.
+        let at = (location.0.slice().as_ptr() as usize - start + 1) as u64;
+        let mut operations = location.operations(unit.encoding());
+        let Some(gimli::Operation::Address { address }) = operations.next().unwrap() else {
+            panic!("{location:?}");
+        };
+        let place = match info.relocations().find(|(offset, _)| *offset == at) {
+            Some((_, relocation)) => match relocation.target() {
+                RelocationTarget::Symbol(symbol) => file
+                    .symbol_by_index(symbol)
+                    .unwrap()
+                    .name()
+                    .unwrap()
+                    .to_owned(),
+                other => panic!("{other:?}"),
+            },
+            None => format!("{address:#x}"),
+        };
+        found.push((name, around[around.len() - 2].clone(), place));
+    }
+    found
+}
+
+#[test]
+fn static_variables_have_dwarf() {
+    let expected = [
+        ("a::COUNTER", "a.clif", "counter".to_string()),
+        (
+            "a::tile",
+            "saxpy",
+            format!("{:#x}", crate::abi::SHARED_WINDOW + 16),
+        ),
+    ];
+    let expected = expected.map(|(name, around, place)| (name.into(), around.into(), place));
+    assert_eq!(statics_of(&sample().write().unwrap()), expected);
+    // A linked file is loaded, too, before its data has addresses.
+    let mut other = sample();
+    other.functions.clear();
+    other.data = vec![DataObject {
+        name: "elsewhere".to_string(),
+        linkage: Linkage::Global,
+        ..other.data[1].clone()
+    }];
+    other.statics.clear();
+    let linked = Linker::new()
+        .add("a", &sample())
+        .add("b", &other)
+        .link()
+        .unwrap();
+    assert_eq!(statics_of(&linked.write_linked().unwrap()), expected);
+}
+
 #[test]
 fn is_what_others_expect_of_elf() {
     use object::{Object as _, ObjectSection as _, ObjectSymbol as _};

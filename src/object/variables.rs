@@ -22,14 +22,14 @@ use gimli::write::{
 use hashbrown::HashMap;
 
 /// What scopes of all functions have in common.
-pub(super) struct Scopes {
-    types: TypeEntries,
+pub(super) struct Scopes<'a> {
+    types: &'a TypeEntries,
     /// By name the entries of functions that were inlined.
     inlined: HashMap<String, UnitEntryId>,
 }
 
-impl Scopes {
-    pub fn new(types: TypeEntries) -> Self {
+impl<'a> Scopes<'a> {
+    pub fn new(types: &'a TypeEntries) -> Self {
         let inlined = HashMap::new();
         Self { types, inlined }
     }
