@@ -41,10 +41,12 @@ impl Lower<'_> {
     /// What holds one value.
     fn hold(&self, value: Value, names: &[Name], holders: &mut Vec<Holder>) {
         let mut add = |held: &Held| {
-            holders.extend(names.iter().map(|name| Holder {
-                name: *name,
-                held: held.clone(),
-            }));
+            for name in names {
+                holders.push(Holder {
+                    name: *name,
+                    held: held.clone(),
+                });
+            }
         };
         if !self.is_real(value) {
             return;
@@ -68,11 +70,11 @@ impl Lower<'_> {
     }
 
     fn words_of_run(&self, run: Run) -> Words {
-        let registers = run.regs();
-        let registers = registers.as_slice().iter();
-        registers
-            .map(|r| Word::Register(self.builder.resolve(*r)))
-            .collect()
+        let mut words = Words::new();
+        for register in run.regs().as_slice() {
+            words.push(Word::Register(self.builder.resolve(*register)));
+        }
+        words
     }
 
     /// The words of a value: constants, registers that were made for it, or for its parts where it is only put
@@ -87,9 +89,11 @@ impl Lower<'_> {
         let words = self.words_of(value);
         match src.base {
             Base::Imm(bits) => {
-                let word =
-                    |word: usize| Word::Always(Place::Constant((bits >> (32 * word)) as u32));
-                return Some((0..words).map(word).collect());
+                let mut found = Words::new();
+                for word in 0..words {
+                    found.push(Word::Always(Place::Constant((bits >> (32 * word)) as u32)));
+                }
+                return Some(found);
             }
             Base::Constant { bank, offset } if bank == abi::LAUNCH_BANK => {
                 let word = |word: u32| Word::Always(Place::Launch(offset + 4 * word));

@@ -6,6 +6,7 @@
 
 use super::ObjectFunction;
 use crate::abi::STACK_POINTER;
+use crate::type_name::name_of;
 use crate::values::{Location, Place, ValueLocations};
 use cranelift_codegen::ir::Type;
 use gimli::Register;
@@ -28,7 +29,7 @@ pub(super) const WORD: u64 = 4;
 
 /// The types that have entries.
 #[derive(Default)]
-pub(super) struct Types(HashMap<String, UnitEntryId>);
+pub(super) struct Types(HashMap<Type, UnitEntryId>);
 
 impl Types {
     /// Adds the entries of a function's values below its own; it begins at `start`.
@@ -40,10 +41,7 @@ impl Types {
         unit: &mut DwarfUnit,
     ) {
         for value in &function.values {
-            let Some(ty) = value.clif_type() else {
-                continue;
-            };
-            let ty = self.entry(ty, unit);
+            let ty = self.entry(value.ty, unit);
             let ranges = ranges(value, start, function.len());
             let ranges = unit.unit.locations.add(LocationList(ranges));
             let entry = unit.unit.add(parent, DW_TAG_variable);
@@ -67,13 +65,13 @@ impl Types {
             };
             entry.set(
                 DW_AT_name,
-                AttributeValue::String(ty.to_string().into_bytes()),
+                AttributeValue::String(name_of(ty).as_bytes().into()),
             );
             entry.set(DW_AT_encoding, AttributeValue::Encoding(encoding));
             entry.set(DW_AT_byte_size, AttributeValue::Udata(ty.bytes().into()));
             id
         };
-        *self.0.entry(ty.to_string()).or_insert_with(add)
+        *self.0.entry(ty).or_insert_with(add)
     }
 }
 

@@ -22,7 +22,6 @@ mod recover;
 pub(crate) mod tracking;
 
 use crate::isa::{PReg, VReg};
-use crate::type_name::type_named;
 use cranelift_codegen::ir::Type;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -67,7 +66,7 @@ pub enum Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Location {
     /// Its words of 32 bits, the low one first. Bits above those of its type mean nothing.
-    pub places: Vec<Place>,
+    pub places: SmallVec<[Place; 2]>,
     /// What is to be added to them together to get the value.
     pub addend: i64,
 }
@@ -88,18 +87,14 @@ pub struct ValueRange {
 pub struct ValueLocations {
     /// The value.
     pub source: SourceValue,
-    /// Its CLIF type.
-    pub ty: String,
+    /// Its CLIF type; files hold its name.
+    #[serde(with = "crate::type_name")]
+    pub ty: Type,
     /// In ascending order; they do not overlap.
     pub ranges: Vec<ValueRange>,
 }
 
 impl ValueLocations {
-    /// Its CLIF type; none of a name that this compiler does not know.
-    pub fn clif_type(&self) -> Option<Type> {
-        type_named(&self.ty)
-    }
-
     /// Where the value is at a byte offset of its function.
     pub fn at(&self, offset: u32) -> Option<&Location> {
         let behind = self.ranges.partition_point(|range| range.end <= offset);
@@ -186,7 +181,7 @@ impl Held {
             Word::Register(_) => None,
         });
         Some(Location {
-            places: places.collect::<Option<Vec<Place>>>()?,
+            places: places.collect::<Option<_>>()?,
             addend: *addend,
         })
     }

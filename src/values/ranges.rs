@@ -282,7 +282,7 @@ impl Walk<'_> {
             if !ranges.is_empty() {
                 values.push(ValueLocations {
                     source: *source,
-                    ty: ty.to_string(),
+                    ty: *ty,
                     ranges,
                 });
             }
@@ -310,7 +310,7 @@ impl Walk<'_> {
                     start: piece.start,
                     end: piece.end,
                     location: Location {
-                        places: places.to_vec(),
+                        places: places.into(),
                         addend,
                     },
                 })

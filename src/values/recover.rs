@@ -14,7 +14,7 @@ use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{
     Function, Inst, InstructionData, Opcode, Type, Value, ValueDef, ValueListPool,
 };
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 /// Operands of operands that are looked at, at most.
@@ -38,8 +38,11 @@ pub(super) fn recover(func: &Function, names: &mut SecondaryMap<Value, Names>) {
     let numbers: Vec<u32> = (lost.iter())
         .map(|value| numbering.number(*value, DEPTH))
         .collect();
-    let is_wanted: HashSet<u32> = numbers.iter().copied().collect();
-    let mut standing: HashMap<u32, SmallVec<[Value; 1]>> = HashMap::new();
+    let mut is_wanted = vec![false; numbering.next as usize];
+    for &number in &numbers {
+        is_wanted[number as usize] = true;
+    }
+    let mut standing: Vec<(u32, Value)> = Vec::new();
     for block in func.layout.blocks() {
         let results = (func.layout.block_insts(block))
             .flat_map(|inst| func.dfg.inst_results(inst).iter().copied());
@@ -48,14 +51,20 @@ pub(super) fn recover(func: &Function, names: &mut SecondaryMap<Value, Names>) {
                 continue;
             }
             let number = numbering.number(value, DEPTH);
-            if is_wanted.contains(&number) {
-                standing.entry(number).or_default().push(value);
+            // Numbers that came up since are of no value that was left out.
+            if is_wanted.get(number as usize) == Some(&true) {
+                standing.push((number, value));
             }
         }
     }
+    standing.sort_by_key(|(number, _)| *number);
     for (value, number) in lost.into_iter().zip(numbers) {
-        for &equal in standing.get(&number).into_iter().flatten() {
-            add_names(names, value, equal);
+        let first = standing.partition_point(|(other, _)| *other < number);
+        let equal = standing[first..]
+            .iter()
+            .take_while(|(other, _)| *other == number);
+        for (_, equal) in equal {
+            add_names(names, value, *equal);
         }
     }
 }
@@ -69,8 +78,8 @@ struct Numbering<'a> {
     func: &'a Function,
     /// By value: another one of its union that is nearer to the one that stands for all.
     towards: Vec<Value>,
-    /// Of those that stand for a union, its other values.
-    others: HashMap<Value, SmallVec<[Value; 4]>>,
+    /// By value, the next one of its union; the last one's is the first.
+    next_of_union: Vec<Value>,
     /// By value, of those that stand for a union.
     numbers: Vec<u32>,
     operations: HashMap<(Type, InstructionData), u32>,
@@ -87,9 +96,9 @@ impl<'a> Numbering<'a> {
         let mut numbering = Numbering {
             func,
             towards: (0..count).map(Value::new).collect(),
-            others: HashMap::new(),
+            next_of_union: (0..count).map(Value::new).collect(),
             numbers: vec![NONE; count],
-            operations: HashMap::new(),
+            operations: HashMap::with_capacity(2 * lost.len()),
             is_asked: [false; 256],
             next: 0,
         };
@@ -101,14 +110,10 @@ impl<'a> Numbering<'a> {
                     let (one, other) = (numbering.find(part), numbering.find(value));
                     if one != other {
                         numbering.towards[other.index()] = one;
+                        // Two rings become one.
+                        numbering.next_of_union.swap(one.index(), other.index());
                     }
                 }
-            }
-        }
-        for value in (0..count).map(Value::new) {
-            let first = numbering.find(value);
-            if first != value {
-                numbering.others.entry(first).or_default().push(value);
             }
         }
         numbering.ask(lost.to_vec());
@@ -123,13 +128,17 @@ impl<'a> Numbering<'a> {
             if std::mem::replace(&mut was_seen[first.index()], true) {
                 continue;
             }
-            let others = self.others.get(&first).into_iter().flatten();
-            for &member in std::iter::once(&first).chain(others) {
+            let mut member = first;
+            loop {
                 let dfg = &self.func.dfg;
                 let is_real = dfg.value_is_real(member);
                 if let Some(inst) = is_real.then(|| dfg.value_def(member).inst()).flatten() {
                     self.is_asked[usize::from(dfg.insts[inst].opcode() as u8)] = true;
                     values.extend_from_slice(dfg.inst_args(inst));
+                }
+                member = self.next_of_union[member.index()];
+                if member == first {
+                    break;
                 }
             }
         }
@@ -154,8 +163,8 @@ impl<'a> Numbering<'a> {
         let is_asked = |inst: Inst| self.is_asked[usize::from(dfg.insts[inst].opcode() as u8)];
         self.numbers[first.index()] != NONE
             || first != value
+            || self.next_of_union[first.index()] != first
             || dfg.value_def(value).inst().is_some_and(is_asked)
-            || self.others.contains_key(&first)
     }
 
     fn number(&mut self, value: Value, depth: u32) -> u32 {
@@ -167,12 +176,15 @@ impl<'a> Numbering<'a> {
         let fresh = self.next;
         self.next += 1;
         self.numbers[first.index()] = fresh;
-        let members: SmallVec<[Value; 4]> = std::iter::once(first)
-            .chain(self.others.get(&first).into_iter().flatten().copied())
-            .collect();
-        let keys: SmallVec<[(Type, InstructionData); 2]> = (members.into_iter())
-            .filter_map(|member| self.operation(member, depth))
-            .collect();
+        let mut keys: SmallVec<[(Type, InstructionData); 2]> = SmallVec::new();
+        let mut member = first;
+        loop {
+            keys.extend(self.operation(member, depth));
+            member = self.next_of_union[member.index()];
+            if member == first {
+                break;
+            }
+        }
         let known = keys
             .iter()
             .find_map(|key| self.operations.get(key).copied());
@@ -191,7 +203,6 @@ impl<'a> Numbering<'a> {
             .dfg
             .value_is_real(value)
             .then(|| func.dfg.value_def(value).inst())??;
-        let operands = func.dfg.inst_args(inst);
         let data = func.dfg.insts[inst];
         // Lists of operands are compared by where they stand.
         let is_listed = matches!(data, InstructionData::MultiAry { .. });
@@ -201,13 +212,11 @@ impl<'a> Numbering<'a> {
         if !is_asked || depth == 0 || !is_one || is_listed || !only_computes(opcode) {
             return None;
         }
-        let mut numbers: SmallVec<[Value; 3]> = SmallVec::new();
-        for &operand in operands {
-            numbers.push(Value::from_u32(self.number(operand, depth - 1)));
-        }
         let mut data = data;
         let mut no_lists = ValueListPool::new();
-        data.arguments_mut(&mut no_lists).copy_from_slice(&numbers);
+        for operand in data.arguments_mut(&mut no_lists) {
+            *operand = Value::from_u32(self.number(*operand, depth - 1));
+        }
         Some((func.dfg.value_type(value), data))
     }
 }

@@ -84,6 +84,8 @@ pub struct Sources {
     copied: HashMap<SourcePlace, u32>,
     turns: Vec<TurnOf>,
     known_turns: HashMap<TurnOf, Turn>,
+    /// What [`Sources::within`] was asked last, and its answer: next to each other instructions are of one turn.
+    last_within: Option<((Turn, u32, u32), Turn)>,
     /// Loops that were copied.
     loops: u32,
     /// By block of the source, the copied loops that it was a part of.
@@ -161,16 +163,24 @@ impl Sources {
 
     /// Copy `index` of loop `group` in a turn, whichever copy of that loop it was before.
     fn within(&mut self, turn: Turn, group: u32, index: u32) -> Turn {
+        let asked = (turn, group, index);
+        if let Some((last, found)) = self.last_within
+            && last == asked
+        {
+            return found;
+        }
         let others: SmallVec<[TurnOf; 4]> =
             self.chain(turn).filter(|of| of.group != group).collect();
         let around = others.iter().rev().fold(Turn::default(), |around, of| {
             self.known(TurnOf { around, ..*of })
         });
-        self.known(TurnOf {
+        let found = self.known(TurnOf {
             around,
             group,
             index,
-        })
+        });
+        self.last_within = Some((asked, found));
+        found
     }
 
     fn known(&mut self, turn: TurnOf) -> Turn {

@@ -58,12 +58,12 @@ impl Before {
             holders,
             numbers,
             count: count as usize,
-            words: Lists::new(),
+            words: Lists::with_capacity(0),
             frame: code.frame.clone(),
             entry: Vec::new(),
-            results: Lists::new(),
-            params: Lists::new(),
-            passed: Lists::new(),
+            results: Lists::with_capacity(code.insts.len()),
+            params: Lists::with_capacity(code.blocks.len()),
+            passed: Lists::with_capacity(code.blocks.len()),
         };
         let times = before.read(code);
         before.words = before.words_of(&times);

@@ -11,11 +11,13 @@ pub(super) struct Lists<T> {
 }
 
 impl<T> Lists<T> {
-    /// None yet.
-    pub fn new() -> Lists<T> {
+    /// None yet; so many are to come.
+    pub fn with_capacity(count: usize) -> Lists<T> {
+        let mut starts = Vec::with_capacity(count + 1);
+        starts.push(0);
         Lists {
-            items: Vec::new(),
-            starts: vec![0],
+            items: Vec::with_capacity(count),
+            starts,
         }
     }
 

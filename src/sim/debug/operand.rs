@@ -80,7 +80,7 @@ impl Operand {
         let bits = self.value(look, lane)?;
         let is_float = matches!(beside, Number::Double(_));
         let ty = match self {
-            Operand::Source(value) => look.values(*value)?.clif_type()?,
+            Operand::Source(value) => look.values(*value)?.ty,
             Operand::Pair(_) if is_float => types::F64,
             Operand::Pair(_) => types::I64,
             Operand::Predicate(_) => types::I8,
@@ -189,7 +189,7 @@ impl Look<'_> {
             bits |= u128::from(self.word(place, lane)?) << (32 * word);
         }
         let bits = bits.wrapping_add_signed((*addend).into());
-        let width = found.clif_type()?.bits();
+        let width = found.ty.bits();
         Some(match width {
             0..128 => bits & ((1 << width) - 1),
             _ => bits,

@@ -110,7 +110,7 @@ impl Debugger {
         };
         let values = self.session.source_values(thread, call);
         let found = values.iter().find(|found| found.source == value)?;
-        found.clif_type()
+        Some(found.ty)
     }
 
     /// All values of the source that can be shown, of the function that is looked at.
@@ -128,7 +128,7 @@ impl Debugger {
                 "{}: {} = {}",
                 found.source,
                 found.ty,
-                shown(value, found.clif_type())
+                shown(value, Some(found.ty))
             ))
         });
         let lines: Vec<String> = lines.collect();
