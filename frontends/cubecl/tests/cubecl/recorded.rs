@@ -1,23 +1,14 @@
-//! What came of each of CubeCL's tests: passes that launched a kernel apart from those that did not.
-//!
-//! Every test runs in a process of its own, which says with a line for each launch that there was one. A test that
-//! passes without a launch must be one whose reason stands in [`REASONS`].
+//! What comes of each of CubeCL's tests, each of which says with a line for each launch that there was one.
 
 use cubecl_thisgpu::{DEVICE_VARIABLE, REPORT_VARIABLE};
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::process::Command;
-use std::sync::Mutex;
-use std::{env, fs, thread};
-
-const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cubecl/results.txt");
+use thisgpu_recorded::{Outcome, Reasons, Suite};
 
 const HOST: &str = "about the host's side";
 
 const REFUSED: &str = "about launches that do not come to run";
 
 /// Parts of names of tests that launch nothing, and why.
-const REASONS: &[(&str, &str)] = &[
+const WITHOUT_LAUNCH: Reasons = &[
     ("mma", "no matrix instructions"),
     ("tensormap", "no tensor maps"),
     ("barrier", "no barriers in memory"),
@@ -42,7 +33,7 @@ const REASONS: &[(&str, &str)] = &[
 ];
 
 /// Tests whose kernels a checking device refuses, and what they do.
-const FINDINGS: &[(&str, &str)] = &[
+const FINDINGS: Reasons = &[
     (
         "tests::test_cubecl_std::reinterpret_slice_f16::shared_memory::write_from_i8x4",
         "reads shared memory behind the end of its array, and what other units write, without a barrier",
@@ -61,156 +52,34 @@ const FINDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-const UNKNOWN: &str = "for no reason that is known";
-
-/// What came of a test.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    Launched,
-    Nothing(&'static str),
-    Ignored,
-    Failed,
-}
-
-impl Outcome {
-    fn heading(&self) -> String {
-        match self {
-            Outcome::Launched => "passed with a launch".to_string(),
-            Outcome::Nothing(reason) => format!("passed without a launch: {reason}"),
-            Outcome::Ignored => "ignored by CubeCL".to_string(),
-            Outcome::Failed => "failed".to_string(),
-        }
-    }
-}
-
-/// The names of the generated tests.
-fn names() -> Vec<String> {
-    let output = this()
-        .args(["--list", "--format=terse", "tests::"])
-        .output();
-    let output = output.expect("the test binary lists its tests");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
-    names.map(str::to_string).collect()
-}
-
-fn this() -> Command {
-    Command::new(env::current_exe().expect("a test has a binary"))
-}
-
-fn run(name: &str, device: &str) -> Outcome {
-    let output = this()
-        .args(["--exact", "--nocapture", "--test-threads=1", name])
-        .env(REPORT_VARIABLE, "1")
-        .env(DEVICE_VARIABLE, device)
-        .output();
-    let output = output.expect("the test binary runs");
-    let (text, errors) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    if !output.status.success() {
-        Outcome::Failed
-    } else if text.contains("1 ignored") {
-        Outcome::Ignored
-    } else if errors.contains("launch ") {
-        Outcome::Launched
-    } else {
-        let reason = REASONS.iter().find(|(part, _)| name.contains(part));
-        Outcome::Nothing(reason.map_or(UNKNOWN, |(_, why)| why))
-    }
-}
-
-/// What came of all tests on a device.
-fn outcomes(device: &str) -> BTreeMap<Outcome, Vec<String>> {
-    let names = Mutex::new(names());
-    let outcomes = Mutex::new(BTreeMap::<Outcome, Vec<String>>::new());
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let Some(name) = names.lock().expect("no worker panics").pop() else {
-                        break;
-                    };
-                    let outcome = run(&name, device);
-                    let mut outcomes = outcomes.lock().expect("no worker panics");
-                    outcomes.entry(outcome).or_default().push(name);
-                }
-            });
-        }
-    });
-    outcomes.into_inner().expect("no worker panics")
-}
+const SUITE: Suite = Suite {
+    title: "CubeCL's tests on this device",
+    record: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cubecl/results.txt"),
+    environment: &[(REPORT_VARIABLE, "1"), (DEVICE_VARIABLE, "plain")],
+    launched: "launch ",
+    without_launch: WITHOUT_LAUNCH,
+    failing: &[],
+};
 
 #[test]
 fn recorded() {
-    let outcomes = outcomes("plain");
-    let unknown = outcomes.get(&Outcome::Nothing(UNKNOWN));
-    assert_eq!(
-        unknown, None,
-        "tests that pass without a launch need a reason"
-    );
-    let mut text = String::from("# CubeCL's tests on this device. Written by `recorded.rs`.\n");
-    for (outcome, mut names) in outcomes {
-        names.sort();
-        writeln!(text, "\n## {}: {}", outcome.heading(), names.len()).expect("text grows");
-        for name in names {
-            writeln!(text, "{name}").expect("text grows");
-        }
+    if let Err(difference) = SUITE.compare() {
+        panic!("{difference}");
     }
-    if env::var_os("CRANELIFT_TEST_BLESS").is_some() {
-        fs::write(RECORD, &text).expect("the record is written");
-        return;
-    }
-    let recorded = fs::read_to_string(RECORD).expect("there is a record");
-    let changed = differences(&recorded, &text);
-    assert!(
-        changed.is_empty(),
-        "other results than recorded:\n{}",
-        changed.join("\n")
-    );
 }
 
 /// The device that looks for races finds those of CubeCL's own kernels, and no others.
 #[test]
 fn recorded_checks() {
-    let recorded = fs::read_to_string(RECORD).expect("there is a record");
-    let failed = recorded
-        .split("\n## ")
-        .find(|part| part.starts_with("failed"));
-    let failed: Vec<&str> = failed.unwrap_or_default().lines().skip(1).collect();
-    let mut outcomes = outcomes("checking");
-    let mut found = outcomes.remove(&Outcome::Failed).unwrap_or_default();
-    found.retain(|name| !failed.contains(&name.as_str()));
-    found.sort();
+    let outcomes = SUITE.outcomes(&[(DEVICE_VARIABLE, "checking")]);
+    let outcomes = outcomes.expect("the test binary runs");
+    let failed = outcomes
+        .iter()
+        .filter(|(outcome, _)| matches!(outcome, Outcome::Failed(_)));
+    let found: Vec<&str> = failed
+        .flat_map(|(_, names)| names)
+        .map(String::as_str)
+        .collect();
     let expected: Vec<_> = FINDINGS.iter().map(|(name, _)| *name).collect();
     assert_eq!(found, expected);
-}
-
-/// The lines that only one of two records has.
-fn differences(recorded: &str, now: &str) -> Vec<String> {
-    let mut sections = [BTreeMap::new(), BTreeMap::new()];
-    for (section, text) in sections.iter_mut().zip([recorded, now]) {
-        let mut heading = "";
-        for line in text.lines() {
-            match line.strip_prefix("## ") {
-                Some(next) => heading = next.split(": ").next().unwrap_or(next),
-                None if line.starts_with("tests::") => {
-                    section.insert(line.to_string(), heading.to_string());
-                }
-                None => {}
-            }
-        }
-    }
-    let [recorded, now] = sections;
-    let names = recorded
-        .keys()
-        .chain(now.keys().filter(|name| !recorded.contains_key(*name)));
-    let changed = names.filter(|name| recorded.get(*name) != now.get(*name));
-    let changed = changed.map(|name| {
-        let of = |section: &BTreeMap<String, String>| section.get(name).cloned();
-        format!("{name}: {:?} was {:?}", of(&now), of(&recorded))
-    });
-    changed.collect()
 }
