@@ -19,7 +19,7 @@ use wgpu_types as wgt;
 pub(crate) struct Shared {
     pub options: Options,
     pub reports: Reports,
-    pub clock: Clock,
+    pub clock: Arc<Clock>,
 }
 
 impl fmt::Debug for Shared {
@@ -53,7 +53,7 @@ impl Device {
     pub(crate) fn new(options: Options) -> Device {
         let shared = Shared {
             reports: options.reports().clone(),
-            clock: Clock::new(options.device()),
+            clock: options.clock().clone(),
             options,
         };
         Device {

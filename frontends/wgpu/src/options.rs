@@ -1,17 +1,20 @@
 //! Which device an instance has, and how shaders are compiled for it.
 
+use crate::query::Clock;
 use crate::reports::{Message, Reports};
 use cranelift_thisgpu::{Device, SimConfig};
+use std::sync::Arc;
 use thisgpu_naga::Bounds;
 use wgpu::{DeviceType, InstanceFlags};
 
 /// With this in the environment, [`Options::from_env`] gives another device: `plain`, `checking` or `timed`.
 pub const DEVICE_VARIABLE: &str = "THISGPU_WGPU_DEVICE";
 
-/// What an instance is made of. Clones share the device and the reports.
+/// What an instance is made of. Clones share the device, its clock and the reports.
 #[derive(Clone)]
 pub struct Options {
     device: Device,
+    clock: Arc<Clock>,
     bounds: Option<Bounds>,
     flags: InstanceFlags,
     device_type: DeviceType,
@@ -103,6 +106,10 @@ impl Options {
         &self.device
     }
 
+    pub(crate) fn clock(&self) -> &Arc<Clock> {
+        &self.clock
+    }
+
     pub(crate) fn instance_flags(&self) -> InstanceFlags {
         self.flags | InstanceFlags::DEBUG
     }
@@ -134,6 +141,7 @@ impl From<Device> for Options {
     /// A device of one's own. Whether it checks is not known: see [`Options::bounds`].
     fn from(device: Device) -> Self {
         Options {
+            clock: Arc::new(Clock::new(&device)),
             device,
             bounds: None,
             flags: InstanceFlags::from_env_or_default(),

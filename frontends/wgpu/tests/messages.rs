@@ -156,17 +156,7 @@ fn lost(options: Options, body: &str) -> Message {
     // A new device of the adapter works, and what is asked of the old one is no panic.
     again();
     assert_eq!(gpu.reports.take().len(), 1, "what is lost does not run");
-    let fresh = common::ready(
-        gpu.adapter
-            .request_device(&wgpu::DeviceDescriptor::default()),
-    );
-    let (device, queue) = fresh.expect("the adapter is not lost");
-    let fresh = Gpu {
-        adapter: gpu.adapter.clone(),
-        device,
-        queue,
-        reports: gpu.reports.clone(),
-    };
+    let fresh = gpu.beside();
     assert_eq!(fresh.read(&fresh.buffer(&[3, 4])), [3, 4]);
     message
 }
