@@ -72,13 +72,13 @@ impl hal::CommandEncoder for CommandEncoder {
     type A = Api;
 
     unsafe fn begin_encoding(&mut self, _label: hal::Label<'_>) -> Result<(), hal::DeviceError> {
-        self.commands.clear();
-        self.pass = Pass::default();
+        *self = CommandEncoder::default();
         Ok(())
     }
 
     unsafe fn discard_encoding(&mut self) {
-        self.commands.clear();
+        // wgpu keeps encoders for later; this one is not to keep what the program gave back.
+        *self = CommandEncoder::default();
     }
 
     unsafe fn end_encoding(&mut self) -> Result<CommandBuffer, hal::DeviceError> {
