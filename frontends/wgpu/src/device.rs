@@ -52,7 +52,7 @@ pub struct Device {
 impl Device {
     pub(crate) fn new(options: Options) -> Device {
         let shared = Shared {
-            reports: options.reports().clone(),
+            reports: options.reports().of_device(),
             clock: options.clock().clone(),
             options,
         };

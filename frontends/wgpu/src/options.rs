@@ -90,13 +90,14 @@ impl Options {
         self
     }
 
-    /// Calls `listener` with each message of the simulator, in the thread that submits. It must not call wgpu.
+    /// Calls `listener` with the messages of the simulator, in the thread that submits: what a device says again and
+    /// what [`Reports`] omits it does not hear. It must not call wgpu.
     pub fn on_message(self, listener: impl Fn(&Message) + Send + Sync + 'static) -> Options {
         self.reports.listen(Box::new(listener));
         self
     }
 
-    /// Where the messages are kept.
+    /// The messages of all devices of the instance.
     pub fn reports(&self) -> &Reports {
         &self.reports
     }

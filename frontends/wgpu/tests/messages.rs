@@ -129,6 +129,64 @@ fn findings_are_kept_once() {
     assert!(gpu.reports.messages().is_empty());
 }
 
+const RACES: &str =
+    "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) { a[3] = g.x; }";
+
+/// Each device has its own messages; the options have those of all.
+#[test]
+fn messages_are_the_devices_own() {
+    let options = Options::checking();
+    let all = options.reports().clone();
+    let (first, _) = run(options, RACES);
+    let second = first.beside();
+    assert_eq!(first.reports.messages().len(), 1);
+    assert!(second.reports.messages().is_empty());
+    let a = second.buffer(&[7; 64]);
+    let behind = "@compute @workgroup_size(1) fn main() { a[a[0] * 100u] = 1u; }";
+    second.run(&second.pipeline(&format!("{HEAD}{behind}")), &[&a], 1);
+    assert!(second.reports.messages()[0].is_fatal());
+    assert_eq!(first.reports.messages().len(), 1);
+    assert_eq!(all.messages().len(), 2);
+}
+
+/// What `a_message_that_nobody_hears_is_printed` runs in a process of its own.
+#[test]
+#[ignore = "a part of another test"]
+fn nobody_hears() {
+    let (gpu, _) = run(Options::checking(), RACES);
+    assert_eq!(gpu.reports.messages().len(), 1);
+}
+
+/// As the one before.
+#[test]
+#[ignore = "a part of another test"]
+fn somebody_hears() {
+    run(Options::checking().on_message(|_| ()), RACES);
+}
+
+/// Without a logger and a listener a message is printed: a program that is checked is not to look as if it had no
+/// mistake.
+#[test]
+fn a_message_that_nobody_hears_is_printed() {
+    let printed = |test: &str| {
+        let this = std::env::current_exe().expect("it has a path");
+        let output = std::process::Command::new(this)
+            .args(["--exact", test, "--ignored", "--nocapture"])
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).expect("it is text")
+    };
+    let said = printed("nobody_hears");
+    assert!(
+        said.contains("thisgpu: pipeline `test pipeline`: "),
+        "{said}"
+    );
+    assert!(said.contains("of test.wgsl"), "{said}");
+    let said = printed("somebody_hears");
+    assert!(!said.contains("thisgpu:"), "{said}");
+}
+
 /// Runs a shader that ends with a fault: the device is lost, and nothing panics.
 fn lost(options: Options, body: &str) -> Message {
     let gpu = Gpu::new(options);
