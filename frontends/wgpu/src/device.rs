@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::query::Clock;
-use crate::reports::{Message, Reports};
+use crate::reports::{Message, Reports, log_or_print};
 use crate::{
     Api, BindGroup, BindGroupLayout, Buffer, CommandEncoder, ComputePipeline, Fence, Never,
     PipelineLayout, QuerySet, Queue, ShaderModule,
@@ -74,7 +74,7 @@ impl Device {
 /// Something that is not there, where wgpu takes it for a want of memory: that is an error of the call and leaves the
 /// device as it is.
 fn absent(what: &str) -> hal::DeviceError {
-    log::error!("unsupported: {what}");
+    log_or_print(log::Level::Error, &format_args!("unsupported: {what}"));
     hal::DeviceError::OutOfMemory
 }
 

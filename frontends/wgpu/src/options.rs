@@ -1,7 +1,7 @@
 //! Which device an instance has, and how shaders are compiled for it.
 
 use crate::query::Clock;
-use crate::reports::{Message, Reports};
+use crate::reports::{Message, Reports, log_or_print};
 use cranelift_thisgpu::{Device, SimConfig};
 use std::sync::Arc;
 use thisgpu_naga::Bounds;
@@ -45,19 +45,21 @@ impl Options {
         })
     }
 
-    /// The device that [`DEVICE_VARIABLE`] names, or the plain one.
+    /// The device that [`DEVICE_VARIABLE`] names, or the plain one. What names none is logged, or printed to standard
+    /// error where there is no logger.
     pub fn from_env() -> Options {
-        let Ok(wanted) = std::env::var(DEVICE_VARIABLE) else {
+        let Some(wanted) = std::env::var_os(DEVICE_VARIABLE) else {
             return Options::plain();
         };
-        match wanted.as_str() {
-            "plain" => Options::plain(),
-            "checking" => Options::checking(),
-            "timed" => Options::timed(),
+        match wanted.to_str() {
+            Some("plain") => Options::plain(),
+            Some("checking") => Options::checking(),
+            Some("timed") => Options::timed(),
             _ => {
-                log::warn!(
-                    "{DEVICE_VARIABLE}={wanted} is no device; there are plain, checking, timed"
-                );
+                let wanted = wanted.display();
+                let known = "plain, checking, timed";
+                let text = format!("{DEVICE_VARIABLE}={wanted} is no device; there are {known}");
+                log_or_print(log::Level::Warn, &text);
                 Options::plain()
             }
         }

@@ -159,6 +159,14 @@ impl fmt::Debug for Reports {
     }
 }
 
+/// Logs a text, or prints it where no logger takes it: many programs have none.
+pub(crate) fn log_or_print(level: log::Level, text: &dyn fmt::Display) {
+    log::log!(level, "{text}");
+    if !log::log_enabled!(level) {
+        eprintln!("thisgpu: {text}");
+    }
+}
+
 /// What is behind a mutex. Whoever panicked with it left it whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -213,11 +221,12 @@ impl Reports {
             true => log::Level::Error,
             false => log::Level::Warn,
         };
-        log::log!(level, "{message}");
         match &*locked(&self.listener) {
-            Some(listener) => listener(message),
-            None if log::log_enabled!(level) => {}
-            None => eprintln!("thisgpu: {message}"),
+            Some(listener) => {
+                log::log!(level, "{message}");
+                listener(message);
+            }
+            None => log_or_print(level, message),
         }
     }
 }

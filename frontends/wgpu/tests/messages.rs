@@ -164,27 +164,51 @@ fn somebody_hears() {
     run(Options::checking().on_message(|_| ()), RACES);
 }
 
+/// As the one before.
+#[test]
+#[ignore = "a part of another test"]
+fn devices_are_named() {
+    let gpu = Gpu::new(Options::from_env());
+    let sampler = wgpu::SamplerDescriptor::default();
+    let error = gpu.error(|| gpu.device.create_sampler(&sampler));
+    assert!(error.is_some());
+}
+
+/// What one of the tests above prints to standard error, with a device named in the environment.
+fn printed(test: &str, device: &str) -> String {
+    let this = std::env::current_exe().expect("it has a path");
+    let output = std::process::Command::new(this)
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(thisgpu_wgpu::DEVICE_VARIABLE, device)
+        .output()
+        .expect("it runs");
+    String::from_utf8(output.stderr).expect("it is text")
+}
+
 /// Without a logger and a listener a message is printed: a program that is checked is not to look as if it had no
 /// mistake.
 #[test]
 fn a_message_that_nobody_hears_is_printed() {
-    let printed = |test: &str| {
-        let this = std::env::current_exe().expect("it has a path");
-        let output = std::process::Command::new(this)
-            .args(["--exact", test, "--ignored", "--nocapture"])
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stderr).expect("it is text")
-    };
-    let said = printed("nobody_hears");
+    let said = printed("nobody_hears", "plain");
     assert!(
         said.contains("thisgpu: pipeline `test pipeline`: "),
         "{said}"
     );
     assert!(said.contains("of test.wgsl"), "{said}");
-    let said = printed("somebody_hears");
+    let said = printed("somebody_hears", "plain");
     assert!(!said.contains("thisgpu:"), "{said}");
+}
+
+/// A name that is wrong, and what wgpu has no text for, are not said to a logger alone.
+#[test]
+fn what_no_error_says_is_printed() {
+    let said = printed("devices_are_named", "cheking");
+    let wrong =
+        "thisgpu: THISGPU_WGPU_DEVICE=cheking is no device; there are plain, checking, timed";
+    assert!(said.contains(wrong), "{said}");
+    assert!(said.contains("thisgpu: unsupported: samplers"), "{said}");
+    let said = printed("devices_are_named", "timed");
+    assert!(!said.contains("is no device"), "{said}");
 }
 
 /// Runs a shader that ends with a fault: the device is lost, and nothing panics.
