@@ -158,6 +158,40 @@ fn too_large_a_buffer_is_an_error_and_no_loss() {
     assert_eq!(gpu.read(&kept), [4, 5]);
 }
 
+/// A dispatch needs no memory of its own: also where there is none left, immediates have a place.
+#[test]
+fn dispatches_need_no_memory() {
+    let small = cranelift_thisgpu::SimConfig {
+        memory_bytes: 1 << 20,
+        ..cranelift_thisgpu::SimConfig::default()
+    };
+    let gpu = Gpu::new(small.into());
+    let text = "var<immediate> given: u32;
+         @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+         @compute @workgroup_size(1) fn main() { o[0] = given; }";
+    let pipeline = gpu.pipeline(text);
+    let o = gpu.buffer(&[0]);
+    let group = gpu.group(&pipeline.get_bind_group_layout(0), &[&o]);
+    let mut kept = Vec::new();
+    for words in [1 << 16, 1 << 12, 1 << 8, 1 << 4, 1] {
+        let mut is_full = false;
+        while !is_full {
+            let more = || kept.push(buffer(&gpu, words, Usage::STORAGE, false));
+            is_full = gpu.error(more).is_some();
+        }
+    }
+    gpu.pass(|pass| {
+        pass.set_pipeline(&pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        pass.set_immediates(0, bytemuck::bytes_of(&7u32));
+        pass.dispatch_workgroups(1, 1, 1);
+    });
+    assert_eq!(gpu.read(&o), [7]);
+    // A pipeline is an error, and no loss.
+    assert!(gpu.error(|| gpu.pipeline(text)).is_some());
+    assert_eq!(gpu.read(&o), [7]);
+}
+
 /// What a program gives back is free again: destroyed and dropped buffers, also those of passes that end with an error,
 /// and those of a lost device.
 #[test]
