@@ -9,7 +9,7 @@ use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::{
     Buffer, Code, Compiler, Device, DeviceError, Grid, Kernel, KernelOptions, Options, Report,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 /// A compiled entry point.
@@ -67,15 +67,19 @@ impl Translation {
 }
 
 impl Compiled {
-    /// Loads the kernel on a device.
+    /// Loads the kernel on a device, with a place for its immediates.
     ///
     /// # Errors
     /// No room.
     pub fn load(&self, device: &Device) -> Result<Pipeline, LaunchError> {
         let module = device.load(&*self.code)?;
+        let immediates = match self.interface.immediate_bytes {
+            0 => None,
+            bytes => Some(Arc::new(Mutex::new(device.allocate(bytes.into())?))),
+        };
         Ok(Pipeline {
             kernel: module.kernel(&self.interface.symbol)?,
-            device: device.clone(),
+            immediates,
             interface: self.interface.clone(),
         })
     }
@@ -168,7 +172,8 @@ pub enum LaunchError {
 #[derive(Clone)]
 pub struct Pipeline {
     kernel: Kernel,
-    device: Device,
+    /// Where the immediates of a dispatch are while it runs; a device runs one at a time.
+    immediates: Option<Arc<Mutex<Buffer>>>,
     interface: Interface,
 }
 
@@ -210,16 +215,17 @@ impl Pipeline {
             return Ok(None);
         }
         let lengths: Vec<u32> = buffers.iter().map(|buffer| buffer.bytes() as u32).collect();
-        let given = match immediates.is_empty() {
-            true => None,
-            false => Some(self.device.upload(immediates)?),
-        };
+        let place = self.immediates.as_ref();
+        let given = place.map(|place| place.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(given) = &given {
+            given.write(immediates)?;
+        }
         let mut arguments: Vec<&dyn Argument> = Vec::new();
         for (buffer, length) in buffers.iter().zip(&lengths) {
             arguments.push(*buffer);
             arguments.push(length);
         }
-        if let Some(given) = &given {
+        if let Some(given) = given.as_deref() {
             arguments.push(given);
         }
         let grid = Grid::new(groups, self.interface.workgroup_size);

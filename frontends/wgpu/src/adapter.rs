@@ -1,7 +1,6 @@
 //! The adapter: what wgpu is told of the device. What is not translated or not run is not promised.
 
 use crate::options::Options;
-use crate::query::Clock;
 use crate::{Api, Device, Queue, Surface};
 use std::fmt;
 use thisgpu_naga::BoundBuffer;
@@ -45,7 +44,7 @@ impl Adapter {
     pub(crate) fn exposed(self) -> hal::ExposedAdapter<Api> {
         let device = self.options.device();
         let hardware = device.properties();
-        let counts = match Clock::new(device).counts_cycles() {
+        let counts = match self.options.clock().counts_cycles() {
             true => "cycles",
             false => "no cycles",
         };

@@ -78,7 +78,8 @@ fn failed(error: &DeviceError) -> hal::DeviceError {
     hal::DeviceError::Lost
 }
 
-/// A call that wgpu's validation excludes.
+/// A call that wgpu's validation excludes, or that needs what cannot be made, such as a pipeline that renders. It is
+/// only logged.
 pub(crate) fn unexpected(what: &str) -> hal::DeviceError {
     log::error!("not expected of wgpu: {what}");
     hal::DeviceError::Unexpected

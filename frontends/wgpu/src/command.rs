@@ -1,6 +1,7 @@
 //! The encoder: it records commands with all that each of them needs. Nothing runs before the submission.
 
 use crate::adapter::IMMEDIATE_BYTES;
+use crate::buffer::unexpected;
 use crate::run::{Command, Groups};
 use crate::{Api, BindGroup, Buffer, ComputePipeline, Never, PipelineLayout, QuerySet};
 use std::ops::Range;
@@ -43,7 +44,7 @@ struct Pass {
 impl CommandEncoder {
     fn dispatch(&mut self, groups: Groups) {
         let Some(pipeline) = self.pass.pipeline.clone() else {
-            log::error!("not expected of wgpu: a dispatch without a pipeline");
+            unexpected("a dispatch without a pipeline");
             return;
         };
         let all = &self.pass.groups;
@@ -63,22 +64,17 @@ impl CommandEncoder {
     }
 }
 
-/// What only a pass that renders, or a ray, could ask for. No pipeline for it can be made.
-fn unreachable(what: &str) {
-    log::error!("not expected of wgpu: {what}");
-}
-
 impl hal::CommandEncoder for CommandEncoder {
     type A = Api;
 
     unsafe fn begin_encoding(&mut self, _label: hal::Label<'_>) -> Result<(), hal::DeviceError> {
-        self.commands.clear();
-        self.pass = Pass::default();
+        *self = CommandEncoder::default();
         Ok(())
     }
 
     unsafe fn discard_encoding(&mut self) {
-        self.commands.clear();
+        // wgpu keeps encoders for later; this one is not to keep what the program gave back.
+        *self = CommandEncoder::default();
     }
 
     unsafe fn end_encoding(&mut self) -> Result<CommandBuffer, hal::DeviceError> {
@@ -156,17 +152,20 @@ impl hal::CommandEncoder for CommandEncoder {
         group: &BindGroup,
         dynamic_offsets: &[wgt::DynamicOffset],
     ) {
-        if let Some(place) = self.pass.groups.get_mut(index as usize) {
-            *place = group.bindings(index, dynamic_offsets);
-            self.pass.bindings = None;
-        }
+        let Some(place) = self.pass.groups.get_mut(index as usize) else {
+            unexpected("a bind group behind the limit");
+            return;
+        };
+        *place = group.bindings(index, dynamic_offsets);
+        self.pass.bindings = None;
     }
 
     unsafe fn set_immediates(&mut self, _layout: &PipelineLayout, offset: u32, data: &[u32]) {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         let (start, end) = (offset as usize, offset as usize + bytes.len());
         if end > IMMEDIATE_BYTES as usize {
-            return unreachable("immediates behind the limit");
+            unexpected("immediates behind the limit");
+            return;
         }
         let all = &mut self.pass.immediates;
         all.resize(all.len().max(end), 0);
@@ -180,11 +179,11 @@ impl hal::CommandEncoder for CommandEncoder {
     unsafe fn end_debug_marker(&mut self) {}
 
     unsafe fn begin_query(&mut self, _set: &QuerySet, _index: u32) {
-        unreachable("an occlusion query");
+        unexpected("an occlusion query");
     }
 
     unsafe fn end_query(&mut self, _set: &QuerySet, _index: u32) {
-        unreachable("an occlusion query");
+        unexpected("an occlusion query");
     }
 
     unsafe fn write_timestamp(&mut self, set: &QuerySet, index: u32) {
@@ -218,8 +217,7 @@ impl hal::CommandEncoder for CommandEncoder {
         &mut self,
         _desc: &hal::RenderPassDescriptor<'_, QuerySet, Never>,
     ) -> Result<(), hal::DeviceError> {
-        unreachable("a render pass");
-        Err(hal::DeviceError::Unexpected)
+        Err(unexpected("a render pass"))
     }
 
     unsafe fn end_render_pass(&mut self) {}
@@ -251,7 +249,7 @@ impl hal::CommandEncoder for CommandEncoder {
     unsafe fn set_blend_constants(&mut self, _color: &[f32; 4]) {}
 
     unsafe fn draw(&mut self, _vertex: u32, _vertices: u32, _instance: u32, _instances: u32) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_indexed(
@@ -262,15 +260,15 @@ impl hal::CommandEncoder for CommandEncoder {
         _instance: u32,
         _instances: u32,
     ) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_indirect(&mut self, _buffer: &Buffer, _offset: u64, _count: u32) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_indexed_indirect(&mut self, _buffer: &Buffer, _offset: u64, _count: u32) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_indirect_count(
@@ -281,7 +279,7 @@ impl hal::CommandEncoder for CommandEncoder {
         _count_offset: u64,
         _most: u32,
     ) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_indexed_indirect_count(
@@ -292,15 +290,15 @@ impl hal::CommandEncoder for CommandEncoder {
         _count_offset: u64,
         _most: u32,
     ) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_mesh_tasks(&mut self, _x: u32, _y: u32, _z: u32) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_mesh_tasks_indirect(&mut self, _buffer: &Buffer, _offset: u64, _count: u32) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn draw_mesh_tasks_indirect_count(
@@ -311,7 +309,7 @@ impl hal::CommandEncoder for CommandEncoder {
         _count_offset: u64,
         _most: u32,
     ) {
-        unreachable("a draw");
+        unexpected("a draw");
     }
 
     unsafe fn begin_compute_pass(&mut self, desc: &hal::ComputePassDescriptor<'_, QuerySet>) {
@@ -350,7 +348,7 @@ impl hal::CommandEncoder for CommandEncoder {
     }
 
     unsafe fn begin_ray_tracing_pass(&mut self, _desc: &hal::RayTracingPassDescriptor<'_>) {
-        unreachable("a pass of rays");
+        unexpected("a pass of rays");
     }
 
     unsafe fn end_ray_tracing_pass(&mut self) {}
@@ -366,14 +364,14 @@ impl hal::CommandEncoder for CommandEncoder {
         _miss: hal::PipelineGroupData<'a, Buffer>,
         _intersection: hal::PipelineGroupData<'a, Buffer>,
     ) {
-        unreachable("rays");
+        unexpected("rays");
     }
 
     unsafe fn build_acceleration_structures<'a, T>(&mut self, _count: u32, _descriptors: T)
     where
         T: IntoIterator<Item = hal::BuildAccelerationStructureDescriptor<'a, Buffer, Never>>,
     {
-        unreachable("an acceleration structure");
+        unexpected("an acceleration structure");
     }
 
     unsafe fn place_acceleration_structure_barrier(

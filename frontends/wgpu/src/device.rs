@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::query::Clock;
-use crate::reports::{Message, Reports};
+use crate::reports::{Message, Reports, log_or_print};
 use crate::{
     Api, BindGroup, BindGroupLayout, Buffer, CommandEncoder, ComputePipeline, Fence, Never,
     PipelineLayout, QuerySet, Queue, ShaderModule,
@@ -19,7 +19,7 @@ use wgpu_types as wgt;
 pub(crate) struct Shared {
     pub options: Options,
     pub reports: Reports,
-    pub clock: Clock,
+    pub clock: Arc<Clock>,
 }
 
 impl fmt::Debug for Shared {
@@ -52,8 +52,8 @@ pub struct Device {
 impl Device {
     pub(crate) fn new(options: Options) -> Device {
         let shared = Shared {
-            reports: options.reports().clone(),
-            clock: Clock::new(options.device()),
+            reports: options.reports().of_device(),
+            clock: options.clock().clone(),
             options,
         };
         Device {
@@ -74,7 +74,7 @@ impl Device {
 /// Something that is not there, where wgpu takes it for a want of memory: that is an error of the call and leaves the
 /// device as it is.
 fn absent(what: &str) -> hal::DeviceError {
-    log::error!("unsupported: {what}");
+    log_or_print(log::Level::Error, &format_args!("unsupported: {what}"));
     hal::DeviceError::OutOfMemory
 }
 

@@ -17,7 +17,8 @@
 //!
 //! A fault of a kernel ends its submission and loses the device of wgpu; findings of the checking simulator do not.
 //! Both are [`Message`]s that name the line of the shader: they are logged, given to [`Options::on_message`], and kept
-//! in [`Reports`], which [`reports`] gives for a device of wgpu.
+//! in [`Reports`], which [`reports`] gives for a device of wgpu. Where there is neither a logger nor a listener they go
+//! to standard error.
 //!
 //! What is not here: textures, samplers, rendering, ray tracing. No feature, format or flag of the adapter promises
 //! them, and the types for them have no values ([`Never`]).

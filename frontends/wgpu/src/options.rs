@@ -1,17 +1,20 @@
 //! Which device an instance has, and how shaders are compiled for it.
 
-use crate::reports::{Message, Reports};
+use crate::query::Clock;
+use crate::reports::{Message, Reports, log_or_print};
 use cranelift_thisgpu::{Device, SimConfig};
+use std::sync::Arc;
 use thisgpu_naga::Bounds;
 use wgpu::{DeviceType, InstanceFlags};
 
 /// With this in the environment, [`Options::from_env`] gives another device: `plain`, `checking` or `timed`.
 pub const DEVICE_VARIABLE: &str = "THISGPU_WGPU_DEVICE";
 
-/// What an instance is made of. Clones share the device and the reports.
+/// What an instance is made of. Clones share the device, its clock and the reports.
 #[derive(Clone)]
 pub struct Options {
     device: Device,
+    clock: Arc<Clock>,
     bounds: Option<Bounds>,
     flags: InstanceFlags,
     device_type: DeviceType,
@@ -42,19 +45,21 @@ impl Options {
         })
     }
 
-    /// The device that [`DEVICE_VARIABLE`] names, or the plain one.
+    /// The device that [`DEVICE_VARIABLE`] names, or the plain one. What names none is logged, or printed to standard
+    /// error where there is no logger.
     pub fn from_env() -> Options {
-        let Ok(wanted) = std::env::var(DEVICE_VARIABLE) else {
+        let Some(wanted) = std::env::var_os(DEVICE_VARIABLE) else {
             return Options::plain();
         };
-        match wanted.as_str() {
-            "plain" => Options::plain(),
-            "checking" => Options::checking(),
-            "timed" => Options::timed(),
+        match wanted.to_str() {
+            Some("plain") => Options::plain(),
+            Some("checking") => Options::checking(),
+            Some("timed") => Options::timed(),
             _ => {
-                log::warn!(
-                    "{DEVICE_VARIABLE}={wanted} is no device; there are plain, checking, timed"
-                );
+                let wanted = wanted.display();
+                let known = "plain, checking, timed";
+                let text = format!("{DEVICE_VARIABLE}={wanted} is no device; there are {known}");
+                log_or_print(log::Level::Warn, &text);
                 Options::plain()
             }
         }
@@ -87,13 +92,14 @@ impl Options {
         self
     }
 
-    /// Calls `listener` with each message of the simulator, in the thread that submits. It must not call wgpu.
+    /// Calls `listener` with the messages of the simulator, in the thread that submits: what a device says again and
+    /// what [`Reports`] omits it does not hear. It must not call wgpu.
     pub fn on_message(self, listener: impl Fn(&Message) + Send + Sync + 'static) -> Options {
         self.reports.listen(Box::new(listener));
         self
     }
 
-    /// Where the messages are kept.
+    /// The messages of all devices of the instance.
     pub fn reports(&self) -> &Reports {
         &self.reports
     }
@@ -101,6 +107,10 @@ impl Options {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<Clock> {
+        &self.clock
     }
 
     pub(crate) fn instance_flags(&self) -> InstanceFlags {
@@ -134,6 +144,7 @@ impl From<Device> for Options {
     /// A device of one's own. Whether it checks is not known: see [`Options::bounds`].
     fn from(device: Device) -> Self {
         Options {
+            clock: Arc::new(Clock::new(&device)),
             device,
             bounds: None,
             flags: InstanceFlags::from_env_or_default(),

@@ -45,8 +45,8 @@ impl QuerySet {
     }
 }
 
-/// The time of a device in nanoseconds: the cycles of all its dispatches where they are counted, one a nanosecond, and
-/// the host's clock where not.
+/// The time of an instance's devices in nanoseconds: the cycles of all their dispatches where they are counted, one a
+/// nanosecond, and the host's clock where not.
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,

@@ -6,7 +6,7 @@ use cranelift_thisgpu::launch::{Fault, Finding, Hazard};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many messages are kept; later ones are only counted.
+/// How many messages are kept.
 const MOST: usize = 1000;
 
 /// Something that the simulator said of a pipeline. It prints with the pipeline's label.
@@ -69,7 +69,10 @@ impl Message {
     /// nobody wrote.
     pub fn other_line(&self) -> Option<u32> {
         match self {
-            Message::Finding { finding, .. } => finding.other.as_ref().map(|p| p.location.line),
+            Message::Finding { finding, .. } => {
+                let line = finding.other.as_ref().map(|place| place.location.line);
+                line.filter(|&line| line != 0)
+            }
             _ => None,
         }
     }
@@ -115,73 +118,142 @@ impl fmt::Display for Message {
 /// Who is told of messages.
 type Listener = Box<dyn Fn(&Message) + Send + Sync>;
 
-/// The messages of an instance's devices. Clones are the same list.
+/// The messages of a device, or of all devices of an instance. Clones are the same list.
 #[derive(Clone, Default)]
 pub struct Reports {
-    state: Arc<Mutex<State>>,
+    list: Arc<Mutex<List>>,
+    /// The list of the instance, of a device's messages.
+    all: Option<Arc<Mutex<List>>>,
     listener: Arc<Mutex<Option<Listener>>>,
 }
 
 #[derive(Default)]
-struct State {
+struct List {
     kept: Vec<Message>,
-    more: u64,
+    omitted: u64,
+}
+
+impl List {
+    /// Keeps a message, and says whether somebody is to hear it: not one that is there, nor one that there is no place
+    /// for. A fatal one takes the place of the last, if there is none.
+    fn keep(&mut self, message: &Message) -> bool {
+        let is_fatal = message.is_fatal();
+        if !is_fatal && self.kept.iter().any(|earlier| message.repeats(earlier)) {
+            return false;
+        }
+        if self.kept.len() == MOST {
+            self.omitted += 1;
+            if !is_fatal {
+                return false;
+            }
+            self.kept.pop();
+        }
+        self.kept.push(message.clone());
+        true
+    }
 }
 
 impl fmt::Debug for Reports {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.state().kept).finish()
+        f.debug_list().entries(&self.list().kept).finish()
     }
 }
 
+/// Logs a text, or prints it where no logger takes it: many programs have none.
+pub(crate) fn log_or_print(level: log::Level, text: &dyn fmt::Display) {
+    log::log!(level, "{text}");
+    if !log::log_enabled!(level) {
+        eprintln!("thisgpu: {text}");
+    }
+}
+
+/// What is behind a mutex. Whoever panicked with it left it whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Reports {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The messages of a new device of the instance whose messages these are.
+    pub(crate) fn of_device(&self) -> Reports {
+        Reports {
+            list: Arc::default(),
+            all: Some(self.list.clone()),
+            listener: self.listener.clone(),
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        locked(&self.list)
     }
 
     pub(crate) fn listen(&self, listener: Listener) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        *locked(&self.listener) = Some(listener);
     }
 
     /// What was said until now, in its order. A mistake that several dispatches of a pipeline make at the same
     /// instructions is there once; a thousand messages are kept.
     pub fn messages(&self) -> Vec<Message> {
-        self.state().kept.clone()
+        self.list().kept.clone()
     }
 
     /// The same; it is forgotten here.
     pub fn take(&self) -> Vec<Message> {
-        let mut state = self.state();
-        state.more = 0;
-        std::mem::take(&mut state.kept)
+        std::mem::take(&mut *self.list()).kept
     }
 
-    /// How many messages were said and not kept, because there were too many.
+    /// How many messages were not kept, because there were too many.
     pub fn omitted(&self) -> u64 {
-        self.state().more
+        self.list().omitted
     }
 
-    /// Logs a message, tells the listener, and keeps it.
+    /// Keeps a message; logs it and tells the listener if it is a new one of the device.
     pub(crate) fn say(&self, message: Message) {
-        let mut state = self.state();
-        if !message.is_fatal() && state.kept.iter().any(|earlier| message.repeats(earlier)) {
-            return;
+        if let Some(all) = &self.all {
+            locked(all).keep(&message);
         }
-        match state.kept.len() < MOST || message.is_fatal() {
-            true => state.kept.push(message.clone()),
-            false => {
-                state.more += 1;
-                return;
+        if self.list().keep(&message) {
+            self.tell(&message);
+        }
+    }
+
+    fn tell(&self, message: &Message) {
+        let level = match message.is_fatal() {
+            true => log::Level::Error,
+            false => log::Level::Warn,
+        };
+        match &*locked(&self.listener) {
+            Some(listener) => {
+                log::log!(level, "{message}");
+                listener(message);
             }
+            None => log_or_print(level, message),
         }
-        drop(state);
-        match message.is_fatal() {
-            true => log::error!("{message}"),
-            false => log::warn!("{message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(number: usize) -> Message {
+        Message::Refusal {
+            pipeline: None,
+            text: number.to_string(),
         }
-        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listener) = &*listener {
-            listener(&message);
+    }
+
+    #[test]
+    fn the_last_fatal_message_is_kept() {
+        let all = Reports::default();
+        all.listen(Box::new(|_| ()));
+        let device = all.of_device();
+        (0..MOST + 2).for_each(|number| device.say(refusal(number)));
+        for reports in [&device, &all] {
+            let messages = reports.messages();
+            assert_eq!((messages.len(), reports.omitted()), (MOST, 2));
+            assert_eq!(messages[MOST - 1].to_string(), (MOST + 1).to_string());
         }
+        assert_eq!(device.take().len(), MOST);
+        assert_eq!((device.omitted(), all.omitted()), (0, 2));
     }
 }

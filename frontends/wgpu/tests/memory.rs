@@ -3,7 +3,7 @@
 mod common;
 
 use common::Gpu;
-use thisgpu_wgpu::wgpu;
+use thisgpu_wgpu::{Bounds, wgpu};
 use wgpu::BufferUsages as Usage;
 
 fn buffer(gpu: &Gpu, words: u64, usage: Usage, mapped_at_creation: bool) -> wgpu::Buffer {
@@ -156,4 +156,78 @@ fn too_large_a_buffer_is_an_error_and_no_loss() {
     );
     let kept = gpu.buffer(&[4, 5]);
     assert_eq!(gpu.read(&kept), [4, 5]);
+}
+
+/// A dispatch needs no memory of its own: also where there is none left, immediates have a place.
+#[test]
+fn dispatches_need_no_memory() {
+    let small = cranelift_thisgpu::SimConfig {
+        memory_bytes: 1 << 20,
+        ..cranelift_thisgpu::SimConfig::default()
+    };
+    let gpu = Gpu::new(small.into());
+    let text = "var<immediate> given: u32;
+         @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+         @compute @workgroup_size(1) fn main() { o[0] = given; }";
+    let pipeline = gpu.pipeline(text);
+    let o = gpu.buffer(&[0]);
+    let group = gpu.group(&pipeline.get_bind_group_layout(0), &[&o]);
+    let mut kept = Vec::new();
+    for words in [1 << 16, 1 << 12, 1 << 8, 1 << 4, 1] {
+        let mut is_full = false;
+        while !is_full {
+            let more = || kept.push(buffer(&gpu, words, Usage::STORAGE, false));
+            is_full = gpu.error(more).is_some();
+        }
+    }
+    gpu.pass(|pass| {
+        pass.set_pipeline(&pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        pass.set_immediates(0, bytemuck::bytes_of(&7u32));
+        pass.dispatch_workgroups(1, 1, 1);
+    });
+    assert_eq!(gpu.read(&o), [7]);
+    // A pipeline is an error, and no loss.
+    assert!(gpu.error(|| gpu.pipeline(text)).is_some());
+    assert_eq!(gpu.read(&o), [7]);
+}
+
+/// What a program gives back is free again: destroyed and dropped buffers, also those of passes that end with an error,
+/// and those of a lost device.
+#[test]
+fn memory_is_given_back() {
+    let simulator = cranelift_thisgpu::Device::simulator(cranelift_thisgpu::SimConfig::default());
+    let live = || simulator.live_allocations().len();
+    let gpu = Gpu::new(thisgpu_wgpu::Options::from(simulator.clone()).bounds(Some(Bounds::Fault)));
+    let settle = || {
+        gpu.queue.submit([]);
+        let polled = gpu.device.poll(wgpu::PollType::wait_indefinitely());
+        polled.expect("all has ended");
+    };
+    let pipeline = gpu.pipeline(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+         @compute @workgroup_size(1) fn main() { o[o[0]] = 1u; }",
+    );
+    settle();
+    let at_first = live();
+    let destroyed = gpu.buffer(&[0; 4]);
+    gpu.run(&pipeline, &[&destroyed], 1);
+    let group = gpu.group(&pipeline.get_bind_group_layout(0), &[&destroyed]);
+    destroyed.destroy();
+    settle();
+    assert_eq!(live(), at_first, "the bind group keeps nothing");
+    drop(group);
+    for _ in 0..3 {
+        let error = gpu.error(|| gpu.run(&pipeline, &[&gpu.buffer(&[0; 4])], 70_000));
+        assert!(error.is_some(), "there are not so many workgroups");
+    }
+    settle();
+    assert_eq!(live(), at_first, "what a discarded pass has is dropped");
+    let kept = gpu.buffer(&[100; 4]);
+    gpu.run(&pipeline, &[&kept], 1);
+    assert!(gpu.reports.messages()[0].is_fatal());
+    let polled = gpu.device.poll(wgpu::PollType::wait_indefinitely());
+    polled.expect("nothing is waited for");
+    drop((destroyed, kept, pipeline, gpu));
+    assert_eq!(live(), 0);
 }

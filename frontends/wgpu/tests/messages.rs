@@ -129,6 +129,88 @@ fn findings_are_kept_once() {
     assert!(gpu.reports.messages().is_empty());
 }
 
+const RACES: &str =
+    "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) g: vec3<u32>) { a[3] = g.x; }";
+
+/// Each device has its own messages; the options have those of all.
+#[test]
+fn messages_are_the_devices_own() {
+    let options = Options::checking();
+    let all = options.reports().clone();
+    let (first, _) = run(options, RACES);
+    let second = first.beside();
+    assert_eq!(first.reports.messages().len(), 1);
+    assert!(second.reports.messages().is_empty());
+    let a = second.buffer(&[7; 64]);
+    let behind = "@compute @workgroup_size(1) fn main() { a[a[0] * 100u] = 1u; }";
+    second.run(&second.pipeline(&format!("{HEAD}{behind}")), &[&a], 1);
+    assert!(second.reports.messages()[0].is_fatal());
+    assert_eq!(first.reports.messages().len(), 1);
+    assert_eq!(all.messages().len(), 2);
+}
+
+/// What `a_message_that_nobody_hears_is_printed` runs in a process of its own.
+#[test]
+#[ignore = "a part of another test"]
+fn nobody_hears() {
+    let (gpu, _) = run(Options::checking(), RACES);
+    assert_eq!(gpu.reports.messages().len(), 1);
+}
+
+/// As the one before.
+#[test]
+#[ignore = "a part of another test"]
+fn somebody_hears() {
+    run(Options::checking().on_message(|_| ()), RACES);
+}
+
+/// As the one before.
+#[test]
+#[ignore = "a part of another test"]
+fn devices_are_named() {
+    let gpu = Gpu::new(Options::from_env());
+    let sampler = wgpu::SamplerDescriptor::default();
+    let error = gpu.error(|| gpu.device.create_sampler(&sampler));
+    assert!(error.is_some());
+}
+
+/// What one of the tests above prints to standard error, with a device named in the environment.
+fn printed(test: &str, device: &str) -> String {
+    let this = std::env::current_exe().expect("it has a path");
+    let output = std::process::Command::new(this)
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(thisgpu_wgpu::DEVICE_VARIABLE, device)
+        .output()
+        .expect("it runs");
+    String::from_utf8(output.stderr).expect("it is text")
+}
+
+/// Without a logger and a listener a message is printed: a program that is checked is not to look as if it had no
+/// mistake.
+#[test]
+fn a_message_that_nobody_hears_is_printed() {
+    let said = printed("nobody_hears", "plain");
+    assert!(
+        said.contains("thisgpu: pipeline `test pipeline`: "),
+        "{said}"
+    );
+    assert!(said.contains("of test.wgsl"), "{said}");
+    let said = printed("somebody_hears", "plain");
+    assert!(!said.contains("thisgpu:"), "{said}");
+}
+
+/// A name that is wrong, and what wgpu has no text for, are not said to a logger alone.
+#[test]
+fn what_no_error_says_is_printed() {
+    let said = printed("devices_are_named", "cheking");
+    let wrong =
+        "thisgpu: THISGPU_WGPU_DEVICE=cheking is no device; there are plain, checking, timed";
+    assert!(said.contains(wrong), "{said}");
+    assert!(said.contains("thisgpu: unsupported: samplers"), "{said}");
+    let said = printed("devices_are_named", "timed");
+    assert!(!said.contains("is no device"), "{said}");
+}
+
 /// Runs a shader that ends with a fault: the device is lost, and nothing panics.
 fn lost(options: Options, body: &str) -> Message {
     let gpu = Gpu::new(options);
@@ -156,17 +238,7 @@ fn lost(options: Options, body: &str) -> Message {
     // A new device of the adapter works, and what is asked of the old one is no panic.
     again();
     assert_eq!(gpu.reports.take().len(), 1, "what is lost does not run");
-    let fresh = common::ready(
-        gpu.adapter
-            .request_device(&wgpu::DeviceDescriptor::default()),
-    );
-    let (device, queue) = fresh.expect("the adapter is not lost");
-    let fresh = Gpu {
-        adapter: gpu.adapter.clone(),
-        device,
-        queue,
-        reports: gpu.reports.clone(),
-    };
+    let fresh = gpu.beside();
     assert_eq!(fresh.read(&fresh.buffer(&[3, 4])), [3, 4]);
     message
 }

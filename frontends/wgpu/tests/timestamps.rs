@@ -80,6 +80,18 @@ fn the_time_of_the_host_passes() {
     assert_eq!(unused, 0);
 }
 
+/// Devices of an instance have one time: what the first has run lies before what the second writes.
+#[test]
+fn devices_of_an_instance_have_the_same_time() {
+    for options in [Options::plain(), Options::timed()] {
+        let first = Gpu::new(options);
+        let second = first.beside();
+        let [.., end, _] = times(&first);
+        let [start, ..] = times(&second);
+        assert!(start >= end, "{start} after {end}");
+    }
+}
+
 /// A program may ask for nanoseconds: a cycle is one here, so wgpu leaves out its own shader that makes them.
 #[test]
 fn normalised_timestamps_are_the_same() {

@@ -29,7 +29,15 @@ impl Gpu {
     pub fn new(options: Options) -> Gpu {
         let instance = instance(options);
         let adapter = ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default()));
-        let adapter = adapter.expect("there is an adapter");
+        Gpu::of(adapter.expect("there is an adapter"))
+    }
+
+    /// Another device of the same adapter.
+    pub fn beside(&self) -> Gpu {
+        Gpu::of(self.adapter.clone())
+    }
+
+    fn of(adapter: wgpu::Adapter) -> Gpu {
         let descriptor = wgpu::DeviceDescriptor {
             required_features: adapter.features(),
             required_limits: adapter.limits(),
