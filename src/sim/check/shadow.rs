@@ -21,6 +21,8 @@ use smallvec::SmallVec;
 
 /// Words of a page (assigned).
 pub(super) const PAGE: usize = 256;
+/// Memories whose pages get a place at once (assigned).
+const GROUP: usize = 64;
 /// Bits of a record for the lane.
 const LANE_BITS: u32 = LANES.trailing_zeros();
 /// Events that there can be: of other bits there are no more.
@@ -41,6 +43,63 @@ type Page = Box<[[u32; PAGE]; RECORDS]>;
 const WRITE: usize = 0;
 const READS: [usize; 2] = [1, 2];
 
+/// The pages of memories, as far as they exist. A launch uses few of the allocations that there are, so places for
+/// pages are made in groups of memories.
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    groups: Vec<Option<Box<[Vec<Option<Page>>; GROUP]>>>,
+}
+
+impl Pages {
+    /// A page, if there is one.
+    #[inline(always)]
+    fn get(&self, memory: usize, page: usize) -> Option<&Page> {
+        let group = self.groups.get(memory / GROUP)?.as_ref()?;
+        group[memory % GROUP].get(page)?.as_ref()
+    }
+
+    /// A page that there is.
+    #[inline(always)]
+    fn known(&mut self, memory: usize, page: usize) -> &mut Page {
+        let group = self.groups[memory / GROUP].as_mut();
+        let pages = &mut group.expect("it was made")[memory % GROUP];
+        pages[page].as_mut().expect("it was made")
+    }
+
+    /// The place of a page.
+    fn place(&mut self, memory: usize, page: usize) -> &mut Option<Page> {
+        let group = memory / GROUP;
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, || None);
+        }
+        let group =
+            self.groups[group].get_or_insert_with(|| Box::new([const { Vec::new() }; GROUP]));
+        let pages = &mut group[memory % GROUP];
+        if pages.len() <= page {
+            pages.resize_with(page + 1, || None);
+        }
+        &mut pages[page]
+    }
+
+    /// Pages that exist: memory and number.
+    fn iter(&self) -> impl Iterator<Item = (usize, usize, &Page)> {
+        let groups = (0..).step_by(GROUP).zip(&self.groups);
+        groups.flat_map(|(first, group)| {
+            let memories = (first..).zip(group.iter().flat_map(|group| group.iter()));
+            memories.flat_map(|(memory, pages)| {
+                let pages = pages.iter().enumerate();
+                pages.filter_map(move |(number, page)| Some((memory, number, page.as_ref()?)))
+            })
+        })
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Page> {
+        let groups = self.groups.iter_mut().flatten();
+        let memories = groups.flat_map(|group| group.iter_mut());
+        memories.flat_map(|pages| pages.iter_mut().flatten())
+    }
+}
+
 /// Accesses of a warp by an instruction at a time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Event {
@@ -53,8 +112,7 @@ struct Event {
 /// The shadow of memories: of the allocations, or of the shared memory of a CTA.
 #[derive(Clone, Debug)]
 pub(super) struct Shadow {
-    /// For each allocation its pages, as far as they exist.
-    memories: Vec<Vec<Option<Page>>>,
+    memories: Pages,
     /// By number; the first one is none.
     events: Vec<Event>,
     recent: [u32; RECENT],
@@ -173,7 +231,7 @@ impl Shadow {
     /// Of memory that nobody has used, in a launch with these means of order.
     pub fn new(means: Means) -> Shadow {
         Shadow {
-            memories: Vec::new(),
+            memories: Pages::default(),
             events: vec![Event::default()],
             recent: [0; RECENT],
             full: FEW_EVENTS,
@@ -187,7 +245,7 @@ impl Shadow {
 
     /// Of memory that nobody has used.
     pub fn reset(&mut self) {
-        for page in self.memories.iter_mut().flatten().flatten() {
+        for page in self.memories.iter_mut() {
             page.iter_mut().for_each(|records| records.fill(0));
         }
         self.events.truncate(1);
@@ -240,7 +298,7 @@ impl Shadow {
     fn drop_events(&mut self) {
         let mut numbers = vec![0u32; self.events.len()];
         // Words with a cell have no records.
-        for page in self.memories.iter().flatten().flatten() {
+        for (_, _, page) in self.memories.iter() {
             for word in (0..PAGE).filter(|word| page[READS[0]][*word] != IN_CELL) {
                 for records in page.iter() {
                     numbers[(records[word] >> LANE_BITS) as usize] = 1;
@@ -257,7 +315,7 @@ impl Shadow {
             }
         }
         self.events.truncate(kept as usize);
-        for page in self.memories.iter_mut().flatten().flatten() {
+        for page in self.memories.iter_mut() {
             for word in 0..PAGE {
                 if page[READS[0]][word] == IN_CELL {
                     continue;
@@ -284,30 +342,17 @@ impl Shadow {
     /// Makes sure that there is a page.
     #[inline(always)]
     fn need(&mut self, memory: usize, page: usize) {
-        let pages = self.memories.get(memory);
-        if !pages.is_some_and(|pages| matches!(pages.get(page), Some(Some(_)))) {
+        if self.memories.get(memory, page).is_none() {
             self.make(memory, page);
         }
     }
 
-    /// A page that there is.
-    #[inline(always)]
-    fn page(&mut self, memory: usize, page: usize) -> &mut Page {
-        self.memories[memory][page].as_mut().expect("it was made")
-    }
-
     #[cold]
     fn make(&mut self, memory: usize, page: usize) {
-        if self.memories.len() <= memory {
-            self.memories.resize(memory + 1, Vec::new());
-        }
-        let pages = &mut self.memories[memory];
-        if pages.len() <= page {
-            pages.resize(page + 1, None);
-        }
         let records = vec![[0; PAGE]; RECORDS].into_boxed_slice();
         let records = records.try_into();
-        pages[page] = Some(records.unwrap_or_else(|_| unreachable!("as many as asked for")));
+        let records = records.unwrap_or_else(|_| unreachable!("as many as asked for"));
+        *self.memories.place(memory, page) = Some(records);
         self.pages += 1;
     }
 
@@ -328,7 +373,7 @@ impl Shadow {
             return false;
         }
         self.need(memory, page);
-        let page = self.memories[memory][page].as_mut().expect("it was made");
+        let page = self.memories.known(memory, page);
         let mut looking = Looking {
             now,
             events: &self.events,
@@ -378,7 +423,7 @@ impl Shadow {
         let event = present.event;
         let (number, at) = (word / PAGE, word % PAGE);
         self.need(memory, number);
-        let page = self.memories[memory][number].as_mut().expect("it was made");
+        let page = self.memories.known(memory, number);
         let records = [page[WRITE][at], page[READS[0]][at], page[READS[1]][at]];
         if records[READS[0]] == IN_CELL {
             let bytes = (WHOLE, if same() { WHOLE } else { 0 });
@@ -442,7 +487,7 @@ impl Shadow {
             return self.touch_word(now, memory, word, (&mut present, lane), same);
         }
         self.need(memory, word / PAGE);
-        if self.page(memory, word / PAGE)[READS[0]][word % PAGE] != IN_CELL {
+        if self.memories.known(memory, word / PAGE)[READS[0]][word % PAGE] != IN_CELL {
             self.inflate(memory, word);
         }
         // No whole word is written plainly, so there is no event to record.
@@ -456,8 +501,7 @@ impl Shadow {
             self.cells.len() as u32 - 1
         });
         let (number, at) = (word / PAGE, word % PAGE);
-        let page = self.memories[memory][number].as_mut();
-        let page = page.expect("it was made");
+        let page = self.memories.known(memory, number);
         let cell = &mut self.cells[index as usize];
         *cell = Cell::default();
         for (which, records) in page.iter().enumerate().filter(|(_, r)| r[at] != 0) {
@@ -485,12 +529,12 @@ impl Shadow {
         bytes: (u8, u8),
     ) -> Option<Earlier> {
         let (number, at) = (word / PAGE, word % PAGE);
-        let index = self.page(memory, number)[READS[1]][at];
+        let index = self.memories.known(memory, number)[READS[1]][at];
         let found = self.cells[index as usize].touch(now, lane, bytes, self.means);
         if now.wrote && !now.strong && bytes.0 == WHOLE {
             // This one has taken the place of all.
             let own = event | lane as u32;
-            let page = self.page(memory, number);
+            let page = self.memories.known(memory, number);
             (page[WRITE][at], page[READS[0]][at], page[READS[1]][at]) = (own, 0, 0);
             self.cells[index as usize] = Cell::default();
             self.vacant.push(index);
@@ -511,26 +555,17 @@ impl Shadow {
         }
     }
 
-    /// Pages that exist: allocation and number.
-    fn made(&self) -> impl Iterator<Item = (usize, usize, &Page)> {
-        self.memories
-            .iter()
-            .enumerate()
-            .flat_map(|(memory, pages)| {
-                let pages = pages.iter().enumerate();
-                pages.filter_map(move |(number, page)| Some((memory, number, page.as_ref()?)))
-            })
-    }
-
     /// The words that were written: allocation, number, and the bytes as a mask.
     pub fn written(&self) -> impl Iterator<Item = (usize, usize, u8)> {
-        self.made().flat_map(move |(memory, number, page)| {
-            (0..PAGE).filter_map(move |at| {
-                let uses = self.uses(page, at);
-                let bytes = uses.written | uses.changed;
-                (bytes != 0).then_some((memory, number * PAGE + at, bytes))
+        self.memories
+            .iter()
+            .flat_map(move |(memory, number, page)| {
+                (0..PAGE).filter_map(move |at| {
+                    let uses = self.uses(page, at);
+                    let bytes = uses.written | uses.changed;
+                    (bytes != 0).then_some((memory, number * PAGE + at, bytes))
+                })
             })
-        })
     }
 
     /// Whether all that was noted was forgotten once, since there was too much of it.
@@ -543,20 +578,20 @@ impl Shadow {
         if all.iter().any(|shadow| shadow.forgetful) {
             return true;
         }
-        let memories = all.iter().map(|shadow| shadow.memories.len()).max();
-        (0..memories.unwrap_or(0)).any(|memory| {
-            let pages = |shadow: &Shadow| shadow.memories.get(memory).map_or(0, Vec::len);
-            let pages = all.iter().map(pages).max().unwrap_or(0);
-            (0..pages).any(|number| Self::race_in(all, memory, number))
+        all.iter().enumerate().any(|(index, shadow)| {
+            let (before, from) = all.split_at(index);
+            shadow.memories.iter().any(|(memory, number, _)| {
+                let mut seen = before.iter().map(|shadow| &shadow.memories);
+                let is_seen = seen.any(|memories| memories.get(memory, number).is_some());
+                !is_seen && Self::race_in(from, memory, number)
+            })
         })
     }
 
+    /// As `race`, in a page.
     fn race_in(all: &[Shadow], memory: usize, number: usize) -> bool {
-        let page = |shadow: &Shadow| {
-            let page = shadow.memories.get(memory)?.get(number)?.as_ref();
-            page.map(|_| ())
-        };
-        let mut having = all.iter().filter(|shadow| page(shadow).is_some());
+        let has_page = |shadow: &&Shadow| shadow.memories.get(memory, number).is_some();
+        let mut having = all.iter().filter(has_page);
         let Some(first) = having.next() else {
             return false;
         };
@@ -564,7 +599,7 @@ impl Shadow {
         if others.is_empty() {
             return false;
         }
-        let of = |shadow: &Shadow, at: usize| match &shadow.memories[memory][number] {
+        let of = |shadow: &Shadow, at: usize| match shadow.memories.get(memory, number) {
             Some(page) => shadow.uses(page, at),
             None => Uses::default(),
         };
@@ -577,5 +612,31 @@ impl Shadow {
                 races
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a hundred thousand allocations a launch has places for those that it uses, and for a few beside them.
+    #[test]
+    fn places_are_made_in_groups() {
+        let page = || Some(Box::new([[0; PAGE]; RECORDS]));
+        let mut pages = Pages::default();
+        *pages.place(100_000, 3) = page();
+        *pages.place(7, 0) = page();
+        assert_eq!(pages.groups.iter().flatten().count(), 2);
+        assert!(pages.get(100_000, 3).is_some());
+        for (memory, number) in [(100_000, 2), (100_000, 4), (99_999, 3), (200_000, 3)] {
+            assert!(pages.get(memory, number).is_none());
+        }
+        pages.known(7, 0)[WRITE][5] = 9;
+        let made: Vec<_> = pages
+            .iter()
+            .map(|(memory, number, page)| (memory, number, page[WRITE][5]))
+            .collect();
+        assert_eq!(made, [(7, 0, 9), (100_000, 3, 0)]);
+        assert_eq!(pages.iter_mut().count(), 2);
     }
 }

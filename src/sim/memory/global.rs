@@ -334,11 +334,9 @@ impl Table {
         self.allocations.iter().map(|allocation| &*allocation.words)
     }
 
-    /// Bytes of each allocation, by the index that [`Table::find`] gives.
-    pub(in crate::sim) fn sizes(&self) -> impl Iterator<Item = usize> {
-        self.allocations
-            .iter()
-            .map(|allocation| allocation.words.len())
+    /// Allocations that there are, and places of those that were.
+    pub(in crate::sim) fn len(&self) -> usize {
+        self.allocations.len()
     }
 
     /// Where an allocation begins, and its bytes.
