@@ -525,7 +525,7 @@ fn statics_and_the_message_of_a_panic_are_shown() {
             ),
         ),
     ] {
-        let asked = json!({"expression": expression, "frameId": frame});
+        let asked = json!({"expression": expression, "frameId": frame, "context": "repl"});
         let value = client.ask("evaluate", asked);
         let result = value["body"]["result"].as_str().unwrap_or_default();
         assert!(result.starts_with(expected), "{expression}: {value}");
