@@ -43,6 +43,14 @@ pub const RUNNABLE_STEPS: [(&str, Step); 3] = [
     ("operand replaced", use_operand),
 ];
 
+/// The steps for kernels that run: whoever makes them smaller bounds how long they may.
+pub const STEPS_OF_LAUNCHES: [(&str, Step); 4] = [
+    ("branch goes one way", go_one_way),
+    ("instruction gone", drop_instruction),
+    ("operand replaced", use_operand),
+    ("unused declaration gone", drop_slot),
+];
+
 impl Reducer<'_> {
     /// The smallest function that still fails.
     pub fn reduce(&self, mut func: Function) -> Function {
@@ -77,8 +85,8 @@ impl Reducer<'_> {
     }
 }
 
-/// What gets smaller: instructions that are no constants, then all, then bytes of slots.
-fn size(func: &Function) -> (usize, usize, u32) {
+/// What gets smaller: instructions that are no constants, then all, then ways of branches, then bytes of slots.
+fn size(func: &Function) -> (usize, usize, usize, u32) {
     let insts = || {
         func.layout
             .blocks()
@@ -95,10 +103,16 @@ fn size(func: &Function) -> (usize, usize, u32) {
                 | Opcode::Uextend
         )
     };
+    let ways = |inst: Inst| {
+        let tables = &func.dfg.jump_tables;
+        let calls = func.dfg.insts[inst].branch_destination(tables, &func.dfg.exception_tables);
+        calls.len()
+    };
     let slots = func.sized_stack_slots.values().map(|slot| slot.size).sum();
     (
         insts().filter(|inst| !constant(inst)).count(),
         insts().count(),
+        insts().map(ways).sum(),
         slots,
     )
 }

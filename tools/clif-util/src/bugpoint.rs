@@ -3,6 +3,10 @@
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions,
 //! blocks and instructions are taken away one after the other, as long as anything can go; what still fails and is
 //! still valid CLIF is kept.
+//!
+//! With `--kernel` the launch of a kernel is made smaller that goes wrong ([`launch`]).
+
+mod launch;
 
 use crate::options::{DebugOutput, Subject};
 use crate::{Outcome, input, messages, progress};
@@ -15,6 +19,7 @@ use cranelift_thisgpu::error::Problem;
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings;
 use indicatif::ProgressBar;
+use launch::LaunchOptions;
 use std::path::Path;
 use thisgpu_filetests::file::TARGET;
 use thisgpu_filetests::panics;
@@ -28,6 +33,8 @@ const BAR: &str = "{elapsed_precise} {spinner} {human_pos} tries, {msg} instruct
 pub struct Options {
     #[command(flatten)]
     subject: Subject,
+    #[command(flatten)]
+    launch: LaunchOptions,
     /// Tell what is tried.
     #[arg(short, long)]
     verbose: bool,
@@ -36,8 +43,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Prints the smallest function found.
+    /// Prints the smallest function found, or the smallest launch.
     pub fn run(self) -> Result<Outcome> {
+        if let Some(kernel) = &self.launch.kernel {
+            return self.reduce_launch(kernel);
+        }
         let (file, settings) = self.subject.read()?;
         let Some((function, message)) = first_failure(&file, &settings) else {
             bail!(
@@ -70,24 +80,57 @@ impl Options {
             false => progress::drawn(BAR, |_| {}, reduce),
         };
         let message = failure(&reduced, function.kernel, &settings).unwrap_or(message);
-        let mark = function.kernel.map_or(String::new(), |kernel| {
-            let bounds = [
-                ("max_threads", kernel.max_threads),
-                ("min_blocks", kernel.min_blocks),
-            ];
-            let bounds = bounds.map(|(key, number)| {
-                number.map_or(String::new(), |number| format!(" {key}={number}"))
-            });
-            format!(
-                "; kernel shared={}{}\n",
-                kernel.shared_bytes,
-                bounds.concat()
-            )
-        });
+        let mark = mark(function.kernel);
         let text = format!("test compile\ntarget {TARGET}\n\n;; {message}\n{mark}{reduced}");
         input::write(Path::new("-"), text.as_bytes())?;
         Ok(Outcome::Success)
     }
+}
+
+impl Options {
+    /// Prints the smallest launch found.
+    fn reduce_launch(&self, kernel: &str) -> Result<Outcome> {
+        let kernel = kernel.trim_start_matches('%');
+        let (file, settings) = self.subject.marked(kernel)?;
+        let functions = file.functions.into_iter();
+        let functions = functions.map(|mut function| {
+            // Lines of another file.
+            function.func.srclocs.clear();
+            (mark(function.kernel), function.func)
+        });
+        let functions: Vec<_> = functions.collect();
+        let reduce = |bar: &ProgressBar| {
+            let tried = |instructions: usize| {
+                bar.inc(1);
+                bar.set_message(instructions.to_string());
+            };
+            self.launch
+                .reduce(kernel, functions, settings, self.verbose, &tried)
+        };
+        let text = match self.verbose {
+            true => reduce(&ProgressBar::hidden())?,
+            false => progress::drawn(BAR, |_| {}, reduce)?,
+        };
+        input::write(Path::new("-"), text.as_bytes())?;
+        Ok(Outcome::Success)
+    }
+}
+
+/// The mark of a kernel, as files have it; nothing for other functions.
+fn mark(kernel: Option<KernelOptions>) -> String {
+    kernel.map_or(String::new(), |kernel| {
+        let bounds = [
+            ("max_threads", kernel.max_threads),
+            ("min_blocks", kernel.min_blocks),
+        ];
+        let bounds = bounds
+            .map(|(key, number)| number.map_or(String::new(), |number| format!(" {key}={number}")));
+        format!(
+            "; kernel shared={}{}\n",
+            kernel.shared_bytes,
+            bounds.concat()
+        )
+    })
 }
 
 /// The instructions of a function.

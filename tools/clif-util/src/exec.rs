@@ -9,19 +9,19 @@ use crate::pipe::Heard;
 use crate::{Outcome, input};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use cranelift_thisgpu::asm::{self, Assembly};
+use cranelift_thisgpu::asm;
 use cranelift_thisgpu::sim::Reference;
-use cranelift_thisgpu::unstable::isa::decode;
-use cranelift_thisgpu::unstable::isa::table::{Effects, OptypeInfo};
 use cranelift_thisgpu::unstable::sim::Program;
 use std::io::{BufRead, BufWriter, Read, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 mod machine;
 mod state;
+mod straight;
 
 use machine::{Code, Machine};
 use state::State;
+use straight::refused;
 
 /// Most bytes of a state: all registers of all lanes and full constant banks take less (assigned).
 const MOST_BYTES: u64 = 16 << 20;
@@ -178,43 +178,4 @@ fn program(name: &str, text: &str) -> Result<Vec<u128>> {
         Several(errors.iter().map(error).collect())
     })?;
     Ok(words)
-}
-
-/// Why an operation does not belong into straight-line code without memory.
-fn reason(optype: &OptypeInfo) -> Option<&'static str> {
-    let effects = optype.effects;
-    let control = [
-        Effects::BRANCH,
-        Effects::CALL,
-        Effects::RETURN,
-        Effects::EXIT,
-        Effects::TRAP,
-        Effects::CONVERGENCE,
-        Effects::BARRIER,
-    ];
-    if control.iter().any(|e| effects.contains(*e)) {
-        return Some("a control instruction");
-    }
-    let memory = [Effects::LOAD, Effects::STORE, Effects::ATOMIC];
-    // A state has constants.
-    let constant = effects.contains(Effects::CONSTANT);
-    (memory.iter().any(|e| effects.contains(*e)) && !constant).then_some("a memory instruction")
-}
-
-fn refused(name: &str, assembly: &Assembly) -> Vec<String> {
-    let mut refused = Vec::new();
-    for (function, lines) in assembly.object.functions.iter().zip(&assembly.lines) {
-        for (word, line) in function.words.iter().zip(lines) {
-            let Ok((inst, _)) = decode(*word) else {
-                continue;
-            };
-            if let Some(reason) = reason(inst.optype().info()) {
-                let mnemonic = inst.optype().info().mnemonic;
-                refused.push(format!(
-                    "{name}:{line}: error: {mnemonic} is {reason}; exec runs straight-line code without memory"
-                ));
-            }
-        }
-    }
-    refused
 }

@@ -19,8 +19,9 @@ use numbers::NumberType;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+pub use argument::LaunchArgument;
 pub use fault::Texts;
-pub use target::Target;
+pub use target::{Target, parse_extent};
 
 /// Options of `launch`.
 #[derive(Args)]

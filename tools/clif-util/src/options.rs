@@ -52,6 +52,20 @@ impl Subject {
         let settings = self.settings.over(&file)?;
         Ok((file, settings))
     }
+
+    /// The file with a function marked as a kernel, and what its header and the command line set, one by one.
+    pub fn marked(&self, kernel: &str) -> Result<(SourceFile, Vec<String>)> {
+        let file = source::read(&self.file, &[kernel.to_owned()])?;
+        // Before anything is tried.
+        self.settings.over(&file)?;
+        let target = file::target_line(&file).map(|line| &line.words[1..]);
+        let of_file = file.header.settings.iter().flat_map(|line| &line.words);
+        let all = of_file
+            .chain(target.unwrap_or_default())
+            .chain(&self.settings.settings);
+        let settings = all.cloned().collect();
+        Ok((file, settings))
+    }
 }
 
 /// `-d`.

@@ -65,8 +65,8 @@ impl Tally {
     }
 
     /// The tally of one program.
-    fn of(catalogue: &Catalogue, seed: u64, settings: &[String]) -> Tally {
-        let mut program = Program::new(catalogue, seed);
+    fn of(catalogue: &Catalogue, seed: u64, make: Make, settings: &[String]) -> Tally {
+        let mut program = make(catalogue, seed);
         program.settings.extend_from_slice(settings);
         let mut tally = Tally::default();
         let outcome = check::check(catalogue, &program);
@@ -85,18 +85,22 @@ impl Tally {
     }
 }
 
-/// Compares the programs of all seeds; `settings` win over those of a program; `progress` hears of each one that is
-/// done, from any thread.
+/// Makes the program of a seed: [`Program::new`] or [`crate::mutate::program`].
+pub type Make = fn(&Catalogue, u64) -> Program;
+
+/// Compares the programs of all seeds, each made by `make`; `settings` win over those of a program; `progress` hears of
+/// each one that is done, from any thread.
 pub fn run(
     catalogue: &Catalogue,
     seeds: Range<u64>,
+    make: Make,
     settings: &[String],
     progress: &(dyn Fn(&Tally) + Sync),
 ) -> Tally {
     seeds
         .into_par_iter()
         .map(|seed| {
-            let tally = Tally::of(catalogue, seed, settings);
+            let tally = Tally::of(catalogue, seed, make, settings);
             progress(&tally);
             tally
         })

@@ -6,6 +6,7 @@
 
 use crate::operation::{Operand, Operation, TYPES};
 use crate::random::Random;
+use crate::swarm::Swarm;
 use crate::{host, interpreter, nan, write};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::data_value::DataValue;
@@ -203,14 +204,23 @@ impl Catalogue {
         self.isa.as_ref().map_err(String::as_str)
     }
 
-    /// A random operation on types of a set, which the target and the oracle can do. Opcodes come up equally often, if
-    /// types fit.
-    pub fn pick(&self, random: &mut Random, types: u32, oracle: Oracle) -> Option<Operation> {
+    /// A random operation on types of a set, which the target and the oracle can do and `swarm` does not leave out.
+    /// Opcodes come up equally often, if types fit.
+    pub fn pick(
+        &self,
+        random: &mut Random,
+        types: u32,
+        oracle: Oracle,
+        swarm: &Swarm,
+    ) -> Option<Operation> {
         for _ in 0..100 {
             let range = &self.opcodes[random.below(self.opcodes.len())];
             for _ in 0..6 {
                 let entry = &self.entries[random.between(range.start, range.end - 1)];
-                if entry.types & !types == 0 && self.can_do(entry, oracle) {
+                if entry.types & !types == 0
+                    && swarm.has(&entry.operation)
+                    && self.can_do(entry, oracle)
+                {
                     return Some(entry.operation);
                 }
             }

@@ -17,7 +17,20 @@ pub fn interpret(
     func: &Function,
     arguments: &[DataValue],
 ) -> Result<Vec<DataValue>, String> {
-    let results = interpret::call_within(MAX_STEPS, functions, func, arguments)?;
+    interpret_within(MAX_STEPS, functions, func, arguments)
+}
+
+/// [`interpret`] that gives up after some steps.
+///
+/// # Errors
+/// As [`interpret`].
+pub fn interpret_within(
+    steps: u64,
+    functions: &[&Function],
+    func: &Function,
+    arguments: &[DataValue],
+) -> Result<Vec<DataValue>, String> {
+    let results = interpret::call_within(steps, functions, func, arguments)?;
     let types = func.signature.returns.iter().map(|param| param.value_type);
     for (result, ty) in results.iter().zip(types) {
         let vector = result.is_vector() && ty.is_vector() && result.ty().bytes() == ty.bytes();

@@ -4,7 +4,8 @@
 //! of opcodes lists, as far as the [`catalogue`] finds that both sides can do them. The results come from the [`host`],
 //! compiled by Cranelift's own back end, or, for what that back end lacks, from Cranelift's interpreter; the simulator
 //! has to give the same bits ([`check`]). What CLIF leaves open never reaches a result: [`nan`] says how NaNs are
-//! closed, `write::guard` what keeps operations from trapping. A [`campaign`] is many seeds. Kernels of many threads
+//! closed, `write::guard` what keeps operations from trapping. A [`swarm`] says what a program leaves out; [`mutate`]
+//! changes programs that are valid without knowing what they are. A [`campaign`] is many seeds. Kernels of many threads
 //! are in [`simt`]. Which of the rules of selection are proven is asked in [`rules`].
 
 pub mod campaign;
@@ -12,6 +13,7 @@ pub mod catalogue;
 pub mod check;
 pub mod host;
 pub mod interpreter;
+pub mod mutate;
 pub mod nan;
 pub mod operation;
 pub mod program;
@@ -21,5 +23,6 @@ pub mod rules;
 pub mod simt;
 pub mod straight;
 pub mod substitute;
+pub mod swarm;
 pub mod targets;
 pub mod write;

@@ -8,9 +8,10 @@ mod summary;
 use anyhow::{Context, Result};
 use clap::Parser;
 use cranelift_thisgpu::settings::Options;
-use fuzz::campaign::{self, Tally};
+use fuzz::campaign::{self, Make, Tally};
 use fuzz::catalogue::{Catalogue, Oracle};
 use fuzz::check::Outcome;
+use fuzz::mutate;
 use fuzz::program::Program;
 use fuzz::simt::events::features::Features;
 use fuzz::targets::{TARGETS, corpus};
@@ -85,6 +86,9 @@ struct Arguments {
     /// Print what `--json` wrote of all parts as one run, and nothing else; with `--json` write that.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     join: Vec<PathBuf>,
+    /// Change the functions, each still valid, in ways that follow no grammar.
+    #[arg(long, conflicts_with_all = ["file", "gaps", "simt", "prove", "prove_rules", "rule_numbers"])]
+    mutated: bool,
     /// Settings of the compiler that all functions have; others are random.
     #[arg(long, value_name = "K=V", value_parser = legal_setting, conflicts_with = "simt")]
     set: Vec<String>,
@@ -123,6 +127,14 @@ struct Arguments {
 }
 
 impl Arguments {
+    /// What makes the program of a seed.
+    fn make(&self) -> Make {
+        match self.mutated {
+            true => mutate::program,
+            false => Program::new,
+        }
+    }
+
     /// The seeds of this part, of so many from the first on.
     fn seeds(&self, count: u64) -> Range<u64> {
         (self.shard).numbers(self.seed..self.seed.saturating_add(count))
@@ -178,7 +190,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         let program = match &arguments.file {
             Some(path) => read(path)?,
             None => {
-                let mut program = Program::new(&catalogue, arguments.seed);
+                let mut program = arguments.make()(&catalogue, arguments.seed);
                 program.settings.extend_from_slice(&arguments.set);
                 program
             }
@@ -209,7 +221,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let seeds = arguments.seeds(campaign::seeds_for(arguments.functions));
     if arguments.write {
         return write(seeds, |seed| {
-            let mut program = Program::new(&catalogue, seed);
+            let mut program = arguments.make()(&catalogue, seed);
             program.settings.extend_from_slice(&arguments.set);
             program.text(&vec![Vec::new(); program.functions.len()])
         });
@@ -218,7 +230,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let bar = progress(seeds.end - seeds.start, "programs")?;
     let found = AtomicU64::new(0);
     bar.set_message("no difference");
-    let tally = campaign::run(&catalogue, seeds, &arguments.set, &|tally: &Tally| {
+    let (make, set) = (arguments.make(), &arguments.set);
+    let tally = campaign::run(&catalogue, seeds, make, set, &|tally: &Tally| {
         for (seed, difference) in &tally.differences {
             let count = found.fetch_add(1, Ordering::Relaxed) + 1;
             bar.set_message(format!("{count} with differences"));

@@ -6,6 +6,7 @@ use crate::catalogue::{Catalogue, Oracle};
 use crate::host::Host;
 use crate::interpreter::interpret;
 use crate::random::Random;
+use crate::swarm::{Form, Swarm};
 use crate::write::{self, Callee};
 use cranelift_codegen::data_value::{DataValue, DisplayDataValues};
 use cranelift_codegen::ir::Function;
@@ -48,6 +49,11 @@ impl Program {
 
     /// What `random` draws; `seed` is its name.
     pub fn drawn(catalogue: &Catalogue, seed: u64, random: &Random) -> Program {
+        Self::without(catalogue, seed, random, &[])
+    }
+
+    /// The same without some forms.
+    pub fn without(catalogue: &Catalogue, seed: u64, random: &Random, forms: &[Form]) -> Program {
         let mut choices = random.fork(0);
         // What the host lacks is a good part of CLIF, but the host is the better oracle.
         let oracle = if catalogue.host().is_err() || choices.once_in(3) {
@@ -62,12 +68,13 @@ impl Program {
             functions: Vec::new(),
             calls: Vec::new(),
         };
+        let swarm = Swarm::drawn(&mut choices).without(forms);
         let mut callees: Vec<Callee> = Vec::new();
         for index in 0..FUNCTIONS {
             let name = format!("f{index}");
             let random = random.fork(1 + index as u64);
             let mut values = random.fork(1);
-            let (func, callee) = write::function(catalogue, oracle, &callees, &name, random);
+            let (func, callee) = write::function(catalogue, oracle, &callees, swarm, &name, random);
             let mut call = || {
                 let params = callee.signature.params.iter();
                 params.map(|param| values.value(param.value_type)).collect()

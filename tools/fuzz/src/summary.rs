@@ -154,6 +154,7 @@ impl Summary {
 mod tests {
     use super::*;
     use fuzz::catalogue::Catalogue;
+    use fuzz::program::Program;
     use thisgpu_filetests::shard::Shard;
 
     /// A folder that is removed at its end.
@@ -169,7 +170,7 @@ mod tests {
     fn shards_joined_are_one_run() {
         let catalogue = Catalogue::new();
         let run = |seeds: Range<u64>| {
-            let tally = campaign::run(&catalogue, seeds.clone(), &[], &|_| {});
+            let tally = campaign::run(&catalogue, seeds.clone(), Program::new, &[], &|_| {});
             Summary::of_functions(seeds, &tally)
         };
         let folder = std::env::temp_dir().join(format!("thisgpu-fuzz-{}", std::process::id()));

@@ -7,6 +7,7 @@ use cranelift_codegen::ir::{Function, InstructionData, Opcode, types};
 use fuzz::campaign;
 use fuzz::catalogue::{Catalogue, Oracle};
 use fuzz::check;
+use fuzz::mutate;
 use fuzz::program::{Program, Results};
 use std::collections::BTreeSet;
 
@@ -32,7 +33,7 @@ fn random_functions_give_the_same_on_the_host() {
     let functions = number("FUZZ_FUNCTIONS", FUNCTIONS);
     let seeds = first..first + campaign::seeds_for(functions);
     println!("seeds {first} to {}", seeds.end - 1);
-    let tally = campaign::run(&catalogue, seeds, &[], &|_| {});
+    let tally = campaign::run(&catalogue, seeds, Program::new, &[], &|_| {});
     if let Some((seed, difference)) = tally.differences.first() {
         panic!(
             "seed {seed}: {:#?}\n{}\nfuzz --reduce --seed {seed} makes it smaller",
@@ -58,6 +59,24 @@ fn random_functions_give_the_same_on_the_host() {
         tally.instructions.len() >= 110 && kinds >= 400,
         "{kinds} kinds"
     );
+}
+
+#[test]
+fn changed_programs_give_the_same_in_the_interpreter() {
+    let catalogue = Catalogue::new();
+    let first = number("FUZZ_SEED", 1);
+    let programs = campaign::seeds_for(number("FUZZ_FUNCTIONS", FUNCTIONS / 4));
+    println!("seeds {first} to {}", first + programs - 1);
+    let seeds = first..first + programs;
+    let tally = campaign::run(&catalogue, seeds, mutate::program, &[], &|_| {});
+    if let Some((seed, difference)) = tally.differences.first() {
+        panic!(
+            "seed {seed}: {:#?}\n{}\nfuzz --mutated --reduce --seed {seed} makes it smaller",
+            difference.errors, difference.text
+        );
+    }
+    // Two thirds of the calls are still possible.
+    assert!(tally.calls >= programs * 32, "{} calls", tally.calls);
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub struct Target {
 }
 
 /// Reads `X`, `X,Y` or `X,Y,Z`.
-fn parse_extent(text: &str) -> Result<[u32; 3], String> {
+pub fn parse_extent(text: &str) -> Result<[u32; 3], String> {
     let mut extent = [1; 3];
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > extent.len() {

@@ -3,11 +3,12 @@
 //! `fuzz/fuzz_targets` has a shim for each, which libFuzzer, AFL++ and OSS-Fuzz build; `tests/targets.rs` runs all of
 //! them for a moment without an engine. A target returns when the library did what it should, errors included, and
 //! panics with what is wrong otherwise. [`texts`] take what people write, [`binaries`] what tools hand over,
-//! [`structured`] make a valid function or kernel of the bytes and compare it with an oracle. [`corpus`] has the inputs
-//! to begin with, and the words that are worth inserting.
+//! [`structured`] make a valid function or kernel of the bytes and compare it with an oracle, [`launches`] launch
+//! kernels in any way. [`corpus`] has the inputs to begin with, and the words that are worth inserting.
 
 pub mod binaries;
 pub mod corpus;
+pub mod launches;
 pub mod structured;
 pub mod texts;
 
@@ -42,7 +43,7 @@ pub enum Input {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "clif",
         run: texts::clif,
@@ -76,6 +77,16 @@ pub const TARGETS: [Target; 8] = [
     Target {
         name: "function",
         run: structured::function,
+        input: Input::Choices,
+    },
+    Target {
+        name: "launch",
+        run: launches::launch,
+        input: Input::Choices,
+    },
+    Target {
+        name: "mutated",
+        run: structured::mutated,
         input: Input::Choices,
     },
     Target {

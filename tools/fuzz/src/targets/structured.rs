@@ -2,6 +2,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::check::{self, Outcome};
+use crate::mutate;
 use crate::program::Program;
 use crate::random::Random;
 use crate::simt::case::Case;
@@ -32,10 +33,26 @@ pub fn program(bytes: &[u8]) -> Program {
 /// # Panics
 /// When results differ, with the program.
 pub fn function(bytes: &[u8]) {
-    let program = program(bytes);
-    if let Outcome::Different(difference) = check::check(&CATALOGUE, &program) {
+    judge(&program(bytes));
+}
+
+fn judge(program: &Program) {
+    if let Outcome::Different(difference) = check::check(&CATALOGUE, program) {
         panic!("{}\n{}", difference.errors.join("\n"), difference.text);
     }
+}
+
+/// The program that bytes make and then change.
+pub fn changed(bytes: &[u8]) -> Program {
+    mutate::drawn(&CATALOGUE, name(bytes), &Random::of_bytes(bytes))
+}
+
+/// Functions that were changed without a grammar, on the simulator and in Cranelift's interpreter.
+///
+/// # Panics
+/// When results differ, with the program.
+pub fn mutated(bytes: &[u8]) {
+    judge(&changed(bytes));
 }
 
 /// The kernel that bytes make.

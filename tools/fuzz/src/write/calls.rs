@@ -1,6 +1,7 @@
 //! Calls of functions written before, direct and through an address, tail calls, and recursion that ends.
 
 use super::{Callee, MAX_COST, Writer};
+use crate::swarm::Form;
 use cranelift_codegen::ir::{
     BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, SigRef, Signature, Type,
     UserFuncName, Value, types,
@@ -54,7 +55,7 @@ impl Writer<'_> {
         let callee = &affordable[self.random.below(affordable.len())];
         let (target, signature) = self.import(&callee.name, &callee.signature);
         let arguments = self.arguments(&callee.signature);
-        let indirect = self.random.once_in(4);
+        let indirect = self.random.once_in(4) && self.swarm.has_form(Form::Addresses);
         let mut pos = self.pos();
         let call = if indirect {
             let address = pos.ins().func_addr(types::I64, target);

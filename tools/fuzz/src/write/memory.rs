@@ -1,6 +1,7 @@
 //! Stack slots: made and filled at the entry, accessed anywhere in them.
 
 use super::Writer;
+use crate::swarm::Form;
 use cranelift_codegen::ir::{
     InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, Value, types,
 };
@@ -18,6 +19,9 @@ pub(super) struct Address {
 impl Writer<'_> {
     /// Makes some slots; their bytes are set, so that no load sees what was in memory before.
     pub(super) fn make_slots(&mut self) {
+        if !self.swarm.has_form(Form::Memory) {
+            return;
+        }
         for _ in 0..self.random.pick(&[0, 1, 1, 2, 3]) {
             // Offsets up to a power of two leave room for the widest access.
             let size = WIDEST + (WIDEST << self.random.below(4));
@@ -53,7 +57,7 @@ impl Writer<'_> {
         let room = self.func.sized_stack_slots[slot].size - WIDEST;
         let aligned = must_align || self.random.once_in(3);
         let step = if aligned { WIDEST } else { 1 };
-        if self.random.once_in(2) {
+        if self.random.once_in(2) || !self.swarm.has_form(Form::Indices) {
             let offset = self.random.below((room / step) as usize + 1) as u32 * step;
             let value = self.pos().ins().stack_addr(types::I64, slot, offset as i32);
             return Address { value, aligned };

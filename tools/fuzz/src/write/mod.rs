@@ -17,6 +17,7 @@ mod values;
 use crate::catalogue::{Catalogue, Oracle, type_set};
 use crate::operation::TYPES;
 use crate::random::Random;
+use crate::swarm::{Form, Swarm};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
     AbiParam, Block, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value, types,
@@ -46,6 +47,7 @@ pub struct Writer<'a> {
     catalogue: &'a Catalogue,
     oracle: Oracle,
     callees: &'a [Callee],
+    swarm: Swarm,
     random: Random,
     func: Function,
     /// The block that is being written.
@@ -66,19 +68,23 @@ pub struct Writer<'a> {
     depth: u32,
 }
 
-/// Writes the function called `name`, which may call `callees`.
+/// Writes the function called `name`, which may call `callees`, without what `swarm` leaves out.
 pub fn function(
     catalogue: &Catalogue,
     oracle: Oracle,
     callees: &[Callee],
+    swarm: Swarm,
     name: &str,
     mut random: Random,
 ) -> (Function, Callee) {
-    let palette = palette(catalogue.types(oracle), &mut random);
+    let known = catalogue.types(oracle).iter().copied();
+    let known: Vec<Type> = known.filter(|ty| swarm.has_type(*ty)).collect();
+    let palette = palette(&known, &mut random);
     let signature = signature(&palette, callees, &mut random);
     let mut writer = Writer::new(catalogue, name, signature.clone(), random);
     writer.oracle = oracle;
     writer.callees = callees;
+    writer.swarm = swarm;
     writer.types = type_set(&palette);
     writer.palette = palette;
     writer.body();
@@ -180,6 +186,7 @@ impl<'a> Writer<'a> {
             catalogue,
             oracle: Oracle::Interpreter,
             callees: &[],
+            swarm: Swarm::WHOLE,
             func,
             block,
             scope: Scope::default(),
@@ -212,10 +219,10 @@ impl<'a> Writer<'a> {
 
     fn body(&mut self) {
         self.make_slots();
-        if self.random.once_in(10) {
+        if self.random.once_in(10) && self.swarm.has_form(Form::Recursion) {
             self.recursion();
         }
-        if self.random.once_in(6) {
+        if self.random.once_in(6) && self.swarm.has_form(Form::ManyValues) {
             self.many_values();
         }
         for _ in 0..self.random.between(1, 6) {
@@ -226,13 +233,14 @@ impl<'a> Writer<'a> {
 
     /// A form of control, or some operations.
     fn statement(&mut self) {
-        let nested = self.depth < 3;
+        let (swarm, nested) = (self.swarm, self.depth < 3);
+        let nests = |form| nested && swarm.has_form(form);
         match self.random.below(12) {
-            0 | 1 if nested => self.diamond(),
-            2 | 3 if nested => self.repetition(),
-            4 if nested => self.switch(),
-            5 if nested => self.early_return(),
-            6 | 7 => self.call(),
+            0 | 1 if nests(Form::Diamond) => self.diamond(),
+            2 | 3 if nests(Form::Repetition) => self.repetition(),
+            4 if nests(Form::Switch) => self.switch(),
+            5 if nests(Form::EarlyReturn) => self.early_return(),
+            6 | 7 if swarm.has_form(Form::Call) => self.call(),
             _ => self.operations(12),
         }
     }
@@ -290,7 +298,7 @@ impl<'a> Writer<'a> {
 
     /// Ends the function: everything that nothing has read goes into the first result.
     fn finish(&mut self) {
-        if self.random.once_in(2) && self.tail_call() {
+        if self.swarm.has_form(Form::Call) && self.random.once_in(2) && self.tail_call() {
             return;
         }
         let unread: Vec<Value> = self

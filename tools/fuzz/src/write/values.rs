@@ -25,7 +25,7 @@ impl Writer<'_> {
     pub(super) fn operation(&mut self) {
         let picked = self
             .catalogue
-            .pick(&mut self.random, self.types, self.oracle);
+            .pick(&mut self.random, self.types, self.oracle, &self.swarm);
         if let Some(operation) = picked {
             self.write(operation);
         }
