@@ -43,11 +43,14 @@ type Page = Box<[[u32; PAGE]; RECORDS]>;
 const WRITE: usize = 0;
 const READS: [usize; 2] = [1, 2];
 
+/// By memory of a group its pages, by number.
+type Group = [Vec<Option<Page>>; GROUP];
+
 /// The pages of memories, as far as they exist. A launch uses few of the allocations that there are, so places for
 /// pages are made in groups of memories.
 #[derive(Clone, Debug, Default)]
 struct Pages {
-    groups: Vec<Option<Box<[Vec<Option<Page>>; GROUP]>>>,
+    groups: Vec<Option<Box<Group>>>,
 }
 
 impl Pages {

@@ -17,14 +17,17 @@ const WORD: usize = size_of::<u32>();
 /// Values of a [`Sparse`] that get their places at once (assigned).
 const GROUP: usize = 64;
 
+/// Places of values, as many as there can be.
+type Places<T> = Box<[OnceLock<T>]>;
+
 /// Values by number. Few of many are asked for, so places for them are made in groups when one of a group is.
 #[derive(Debug)]
 struct Sparse<T> {
-    groups: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    groups: Places<Places<T>>,
 }
 
 /// So many places without a value.
-fn places<T>(count: usize) -> Box<[OnceLock<T>]> {
+fn places<T>(count: usize) -> Places<T> {
     (0..count).map(|_| OnceLock::new()).collect()
 }
 
