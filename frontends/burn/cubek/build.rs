@@ -24,20 +24,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=Cargo.toml");
     let output = Command::new(env::var("CARGO")?)
-        .args(["metadata", "--format-version=1", "--locked", "--filter-platform"])
+        .args([
+            "metadata",
+            "--format-version=1",
+            "--locked",
+            "--filter-platform",
+        ])
         .arg(env::var("TARGET")?)
         .output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    let mut modules = String::new();
+    let folder = env::var("OUT_DIR")?;
     for package in PACKAGES {
         let root = tests_of(&metadata, &format!("cubek-{package}"))?;
-        modules += &modules_of(&root)?;
+        let file = Path::new(&folder).join(package).with_extension("rs");
+        fs::write(file, modules_of(&root)?)?;
     }
-    let file = Path::new(&env::var("OUT_DIR")?).join("tests.rs");
-    Ok(fs::write(file, modules)?)
+    Ok(())
 }
 
 /// The root of a package's tests.
@@ -53,7 +58,7 @@ fn tests_of(metadata: &Value, package: &str) -> Result<PathBuf, Box<dyn Error>> 
 fn modules_of(root: &Path) -> Result<String, Box<dyn Error>> {
     let text = fs::read_to_string(root)?;
     let mut modules = String::new();
-    // Attributes belong to the module behind them; those of the root are given by `tests/cubek.rs`.
+    // Attributes belong to the module behind them; those of the root are the target's here.
     for line in text.lines().map(str::trim) {
         if line.starts_with("#[") {
             modules += line;

@@ -1,0 +1,7 @@
+//! The tests of cubek-attention: see `src/lib.rs`.
+
+#![allow(missing_docs, warnings, clippy::all)]
+
+mod recorded;
+
+include!(concat!(env!("OUT_DIR"), "/attention.rs"));

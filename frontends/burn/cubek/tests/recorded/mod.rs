@@ -1,0 +1,39 @@
+//! What comes of each test of a package of CubeK, each of which says with a line for each launch that there was one.
+
+use cubecl_thisgpu::{DEVICE_VARIABLE, REPORT_VARIABLE};
+use thisgpu_recorded::{Reasons, Suite};
+
+/// Why tests launch nothing.
+const WITHOUT_LAUNCH: Reasons = &[
+    ("empty_output", "there is nothing to launch"),
+    ("with_indices_validation", "about the host's side"),
+    ("broadcast_slice_0", "left out by its author for strides of 0"),
+];
+
+/// Why tests fail; a kernel that the device refuses is a failure (`cubek.toml`).
+const FAILING: Reasons = &[("plane_size_64", "planes have 32 units")];
+
+const SUITE: Suite = Suite {
+    title: concat!(
+        "Tests of cubek-",
+        env!("CARGO_CRATE_NAME"),
+        " on this device"
+    ),
+    record: concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/recorded/",
+        env!("CARGO_CRATE_NAME"),
+        ".txt"
+    ),
+    environment: &[(REPORT_VARIABLE, "1"), (DEVICE_VARIABLE, "plain")],
+    launched: "launch ",
+    without_launch: WITHOUT_LAUNCH,
+    failing: FAILING,
+};
+
+#[test]
+fn recorded() {
+    if let Err(difference) = SUITE.compare() {
+        panic!("{difference}");
+    }
+}
