@@ -25,6 +25,10 @@ pub const DEVICE_VARIABLE: &str = "CUBECL_THISGPU_DEVICE";
 /// With this in the environment, the default device takes so many threads of the host.
 pub const THREADS_VARIABLE: &str = "CUBECL_THISGPU_THREADS";
 
+/// With this in the environment, a warp may issue so many instructions before it counts as an endless loop
+/// ([`SimConfig::budget`]), and the blocks of a launch in proportion.
+pub const BUDGET_VARIABLE: &str = "CUBECL_THISGPU_BUDGET";
+
 /// What a device does beside running kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -127,13 +131,23 @@ impl ThisgpuDevice {
 
     /// What the simulator does.
     pub(crate) fn config(self) -> SimConfig {
+        let default = SimConfig::default();
+        let (budget, launch_budget) = match wanted_budget() {
+            None => (default.budget, default.launch_budget),
+            Some(budget) => {
+                let together = SimConfig::LAUNCH_BUDGET / SimConfig::BUDGET;
+                (budget, budget.saturating_mul(together))
+            }
+        };
         SimConfig {
+            budget,
+            launch_budget,
             check: self.mode == Mode::Checking,
             timed: self.mode == Mode::Timed,
             profile: self.mode == Mode::Timed && crate::overview::is_wanted(),
             threads: self.threads.into(),
             stack_bytes: STACK_BYTES,
-            ..SimConfig::default()
+            ..default
         }
     }
 }
@@ -154,6 +168,16 @@ impl Default for ThisgpuDevice {
             }
         }
     }
+}
+
+/// The budget that [`BUDGET_VARIABLE`] says.
+fn wanted_budget() -> Option<u64> {
+    let wanted = std::env::var(BUDGET_VARIABLE).ok()?;
+    let budget = wanted.parse().ok().filter(|&budget| budget > 0);
+    if budget.is_none() {
+        log::warn!("{BUDGET_VARIABLE}={wanted} is no number of instructions");
+    }
+    budget
 }
 
 fn wanted_mode() -> Mode {

@@ -32,7 +32,7 @@ mod translate;
 
 pub use cache::CACHE_VARIABLE;
 pub use cubecl_server::runtime::Runtime;
-pub use device::{DEVICE_VARIABLE, Mode, THREADS_VARIABLE, ThisgpuDevice};
+pub use device::{BUDGET_VARIABLE, DEVICE_VARIABLE, Mode, THREADS_VARIABLE, ThisgpuDevice};
 pub use error::TranslateError;
 pub use overview::PROFILE_VARIABLE;
 pub use properties::device_properties;

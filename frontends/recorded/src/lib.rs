@@ -45,7 +45,8 @@ impl Outcome {
     }
 }
 
-/// Parts of names of tests, and a reason for those that have one in theirs; the first one counts.
+/// Parts of names of tests, or of what they write to standard error, and a reason for those that have one; the first one
+/// counts.
 pub type Reasons = &'static [(&'static str, &'static str)];
 
 /// The suite in this binary.
@@ -95,7 +96,8 @@ impl Suite {
         let said = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
         let reason = |reasons: Reasons| {
-            let found = reasons.iter().find(|(part, _)| name.contains(part));
+            let is_it = |part: &str| name.contains(part) || errors.contains(part);
+            let found = reasons.iter().find(|(part, _)| is_it(part));
             found.map_or(UNKNOWN, |(_, reason)| reason)
         };
         if !output.status.success() {

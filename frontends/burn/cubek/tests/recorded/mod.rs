@@ -7,11 +7,36 @@ use thisgpu_recorded::{Reasons, Suite};
 const WITHOUT_LAUNCH: Reasons = &[
     ("empty_output", "there is nothing to launch"),
     ("with_indices_validation", "about the host's side"),
-    ("broadcast_slice_0", "left out by its author for strides of 0"),
+    (
+        "broadcast_slice_0",
+        "left out by its author for strides of 0",
+    ),
 ];
 
-/// Why tests fail; a kernel that the device refuses is a failure (`cubek.toml`).
-const FAILING: Reasons = &[("plane_size_64", "planes have 32 units")];
+/// Why tests fail, by what they say; a kernel that the device refuses is a failure (`cubek.toml`).
+const FAILING: Reasons = &[
+    ("plane_size_64", "planes have 32 units"),
+    ("cmma", "no matrix instructions"),
+    ("Cmma", "no matrix instructions"),
+    ("Mma", "no matrix instructions"),
+    ("manual mma", "no matrix instructions"),
+    ("fragment", "no matrix instructions"),
+    ("ldmatrix", "no matrix instructions"),
+    ("async copy", "no asynchronous copies"),
+    ("f32 atomic add in shared memory", "not offered to CubeCL"),
+    (
+        "the stage fits after all",
+        "expects less shared memory than there is",
+    ),
+    (
+        "instruction budget of a warp exhausted",
+        "longer than the default budget",
+    ),
+    (
+        "matmul_smem_ring_scheduled",
+        "a barrier in a loop that lanes of a warp leave apart; not explained",
+    ),
+];
 
 const SUITE: Suite = Suite {
     title: concat!(
