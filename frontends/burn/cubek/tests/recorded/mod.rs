@@ -7,6 +7,9 @@ use thisgpu_recorded::{Reasons, Suite};
 const WITHOUT_LAUNCH: Reasons = &[
     ("empty_output", "there is nothing to launch"),
     ("with_indices_validation", "about the host's side"),
+    ("_rejects_", "about the host's side"),
+    ("_validates_", "about the host's side"),
+    ("accepts_empty", "there is nothing to launch"),
     (
         "broadcast_slice_0",
         "left out by its author for strides of 0",
