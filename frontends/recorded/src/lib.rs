@@ -45,7 +45,7 @@ impl Outcome {
     }
 }
 
-/// Parts of names of tests, or of what they write to standard error, and a reason for those that have one; the first one
+/// Parts of names of tests, or of what they write to standard error, and a reason for those that have one; the first
 /// counts.
 pub type Reasons = &'static [(&'static str, &'static str)];
 
