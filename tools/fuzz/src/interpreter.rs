@@ -20,10 +20,10 @@ pub fn interpret(
     interpret_within(MAX_STEPS, functions, func, arguments)
 }
 
-/// [`interpret`] that gives up after some steps.
+/// [`interpret()`] that gives up after some steps.
 ///
 /// # Errors
-/// As [`interpret`].
+/// As [`interpret()`].
 pub fn interpret_within(
     steps: u64,
     functions: &[&Function],
