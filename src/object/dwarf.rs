@@ -55,6 +55,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
     let mut types = Types::default();
     let type_entries = TypeEntries::add(&object.types, &mut unit);
     statics::add_global(object, &type_entries, &mut unit);
+    let shared = statics::SharedStatics::of(&object.statics);
     let mut scopes = Scopes::new(&type_entries);
     for (index, function) in object.functions.iter().enumerate() {
         let start = match addresses {
@@ -72,7 +73,7 @@ pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec
         let parent = entry(function, start, &files, &mut unit);
         types.add_values(function, start, parent, &mut unit);
         scopes.add(function, start, parent, &files, &mut unit);
-        statics::add_shared(&object.statics, function, parent, &type_entries, &mut unit);
+        shared.add(&function.name, parent, &type_entries, &mut unit);
     }
     let ranges = unit.unit.ranges.add(RangeList(ranges));
     let producer = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));

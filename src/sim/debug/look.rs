@@ -235,11 +235,12 @@ impl Session {
             .read(&self.global, self.request.grid, space, address, bytes)
     }
 
-    /// Whether bytes are ones of a space of this launch, also of a block that does not run yet or any more.
+    /// Refuses bytes that are none of a space of this launch; they may be those of a block that does not run yet or any
+    /// more.
     ///
     /// # Errors
     /// Which part of it is not, in words.
-    pub(super) fn is_in_memory(
+    pub(super) fn must_be_in_memory(
         &self,
         space: Space,
         address: u64,

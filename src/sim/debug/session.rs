@@ -275,7 +275,7 @@ impl Session {
         if watchpoint.bytes == 0 {
             return Err("0 bytes cannot be watched".to_owned());
         }
-        self.is_in_memory(watchpoint.space, watchpoint.address, watchpoint.bytes)?;
+        self.must_be_in_memory(watchpoint.space, watchpoint.address, watchpoint.bytes)?;
         let id = self.new_id();
         self.live.watchpoints.push((id, watchpoint));
         Ok(id)
