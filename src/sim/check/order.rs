@@ -20,6 +20,7 @@
 use crate::sim::warp::registers::{LANES, lanes};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Places in a clock, at most (assigned).
@@ -60,38 +61,40 @@ impl Clock {
         }
     }
 
+    /// Whether all that the other knows is known here.
+    fn covers(&self, other: &Clock) -> bool {
+        let mut own = self.entries.iter();
+        self.floor >= other.floor
+            && (other.entries.iter()).all(|(key, tick)| {
+                own.find(|e| e.0 >= *key)
+                    .is_some_and(|e| e.0 == *key && e.1 >= *tick)
+            })
+    }
+
     fn join(&mut self, other: &Clock) {
         self.floor = self.floor.max(other.floor);
         if let [(key, tick)] = other.entries[..] {
             self.raise(key, tick);
             return;
         }
-        let own = std::mem::take(&mut self.entries);
-        let (mut a, mut b) = (own.iter().peekable(), other.entries.iter().peekable());
-        loop {
-            let next = match (a.peek(), b.peek()) {
-                (None, None) => break,
-                (Some(x), Some(y)) if x.0 == y.0 => {
-                    let both = (x.0, x.1.max(y.1));
-                    a.next();
-                    b.next();
-                    both
-                }
-                (Some(&&x), Some(y)) if x.0 < y.0 => {
-                    a.next();
-                    x
-                }
-                (Some(&&x), None) => {
-                    a.next();
-                    x
-                }
-                (_, Some(&&y)) => {
-                    b.next();
-                    y
-                }
-            };
-            self.entries.push(next);
+        // Both are sorted by key.
+        let mut entries = SmallVec::with_capacity(self.entries.len() + other.entries.len());
+        let (mut own, mut others) = (&self.entries[..], &other.entries[..]);
+        while let ([(key, tick), own_rest @ ..], [(other_key, other_tick), others_rest @ ..]) =
+            (own, others)
+        {
+            let order = key.cmp(other_key);
+            entries.push(match order {
+                Ordering::Less => (*key, *tick),
+                Ordering::Equal => (*key, *tick.max(other_tick)),
+                Ordering::Greater => (*other_key, *other_tick),
+            });
+            own = if order.is_le() { own_rest } else { own };
+            others = if order.is_ge() { others_rest } else { others };
         }
+        entries.extend_from_slice(own);
+        entries.extend_from_slice(others);
+        self.entries = entries;
         self.bound();
     }
 
@@ -116,15 +119,9 @@ fn learn(known: &mut Known, clock: &Arc<Clock>) {
     match known {
         None => *known = Some(clock.clone()),
         Some(own) if Arc::ptr_eq(own, clock) => {}
-        Some(own) => {
-            let mut all = (**clock).clone();
-            all.join(own);
-            *own = if all == **clock {
-                clock.clone()
-            } else {
-                Arc::new(all)
-            };
-        }
+        Some(own) if clock.covers(own) => *own = clock.clone(),
+        Some(own) if own.covers(clock) => {}
+        Some(own) => Arc::make_mut(own).join(clock),
     }
 }
 
@@ -440,7 +437,7 @@ impl Order {
 
 /// Adds what a thread knows to a place.
 fn learn_place(place: &mut Arc<Clock>, known: &Arc<Clock>) {
-    if !Arc::ptr_eq(place, known) {
+    if !Arc::ptr_eq(place, known) && !place.covers(known) {
         Arc::make_mut(place).join(known);
     }
 }
