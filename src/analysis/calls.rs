@@ -214,6 +214,18 @@ impl Callees {
         self.indirect.acquires || self.functions.values().any(acquires)
     }
 
+    /// Whether there may be a call that waits for lanes until they have ended.
+    pub fn any_counts_all(&self, func: &ir::Function) -> bool {
+        let counts_all = |reference: FuncRef| match self.functions[reference] {
+            Some(Function::Intrinsic(row)) => row.lowering == Lowering::BarSync,
+            Some(Function::Other(summary)) => summary.convergent,
+            None => true,
+        };
+        // Nothing is called without a signature.
+        !func.dfg.signatures.is_empty()
+            && (self.indirect.convergent || func.dfg.ext_funcs.keys().any(counts_all))
+    }
+
     /// Whether `inst` may act on the set of active lanes.
     pub fn is_convergent(&self, func: &ir::Function, inst: Inst) -> bool {
         self.call(func, inst)

@@ -4,16 +4,20 @@
 //! the dominator tree are Cranelift's. The post-dominator tree is computed here, because it must say where a
 //! *divergent* branch reconverges, and so differs from the textbook's in two points:
 //!
-//! - Blocks that cannot reach an exit (endless loops) hang on the virtual exit through one block of each such region,
-//!   the deepest in postorder. A branch into an endless loop therefore has no post-dominator on its other side, and
-//!   nobody waits there for lanes that never come.
+//! - Loops that nothing leaves for elsewhere (endless ones, and those of a kernel that are left by returning) are cut
+//!   before one of their blocks: before a barrier of the block, which has to have all lanes, or else before the header.
+//!   The edges to it lead to the virtual exit. So lanes that part in a turn meet there at the latest; and a branch into
+//!   such a loop has no post-dominator on its other side, so that nobody waits there for lanes that never come. A cycle
+//!   without a header hangs on the virtual exit through one of its blocks, the deepest in postorder.
 //! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
 //!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep
-//!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
+//!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing. So are blocks
+//!   behind which no barrier of the block follows, where others may come to one (`barriers.rs`).
 //!
 //! The tree itself is that of [`super::graph`] over the edges that remain. Loops are the natural loops of Cranelift's
 //! analysis.
 
+use super::barriers::Barriers;
 use super::calls::Callees;
 use super::endings::{self, Ending};
 use super::graph::{Graph, PostDominators};
@@ -27,6 +31,15 @@ use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 /// Number of a node that is not in the graph.
 const ABSENT: u32 = u32::MAX;
 
+/// Where all lanes come to that leave a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostDominator {
+    /// A block.
+    Block(Block),
+    /// The block before which a loop is cut that nothing leaves.
+    Cut(Block),
+}
+
 /// The control flow of one function.
 pub struct ControlFlow {
     cfg: ControlFlowGraph,
@@ -36,10 +49,14 @@ pub struct ControlFlow {
     rpo: Vec<Block>,
     rpo_index: SecondaryMap<Block, u32>,
     endings: SecondaryMap<Block, Ending>,
+    barriers: Barriers,
     /// Blocks from which lanes can go nowhere but to the end of all of them.
     last: SecondaryMap<Block, bool>,
+    /// Blocks before which loops are cut that nothing leaves: what is before the first has the number behind all blocks.
+    cuts: Vec<Block>,
+    /// Blocks through which cycles without a header hang on the exit.
     pseudo_exits: Vec<Block>,
-    /// Over the numbers of the reverse postorder; none for a single block.
+    /// Over the numbers of the reverse postorder, and of cuts; none for a single block.
     post: Option<PostDominators>,
     irreducible: bool,
 }
@@ -55,7 +72,9 @@ impl Default for ControlFlow {
             rpo: Vec::new(),
             rpo_index: SecondaryMap::with_default(ABSENT),
             endings: SecondaryMap::new(),
+            barriers: Barriers::default(),
             last: SecondaryMap::new(),
+            cuts: Vec::new(),
             pseudo_exits: Vec::new(),
             post: None,
             irreducible: false,
@@ -109,6 +128,8 @@ impl ControlFlow {
             callees,
             &mut self.endings,
         );
+        let graph = (&self.cfg, &self.rpo[..]);
+        self.barriers.find(func, graph, kernel, callees);
         self.last.clear();
         self.last.resize(blocks);
         for &block in &self.rpo {
@@ -116,11 +137,12 @@ impl ControlFlow {
             let last = !self.cfg.succ_iter(block).any(goes_on);
             self.last[block] = last;
         }
+        self.cuts.clear();
         self.pseudo_exits.clear();
         self.post = None;
         self.irreducible = false;
         if self.rpo.len() > 1 {
-            self.find_pseudo_exits();
+            self.cut_endless();
             self.post = Some(self.post_dominators());
             self.find_irreducible_cycles();
         }
@@ -191,12 +213,18 @@ impl ControlFlow {
             .cfg
             .succ_iter(block)
             .filter(|succ| !self.continues(block, *succ));
-        ended.any(|succ| self.endings[succ] == Ending::Apart)
+        ended.any(|succ| self.endings[succ] != Ending::Here)
     }
 
     /// Whether the lanes that go to `to` do not leave those for good that stay in `block`.
     fn stays(&self, block: Block, to: Block) -> bool {
-        self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart
+        (self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart)
+            && !self.barriers.leaves(to, self.cfg.succ_iter(block))
+    }
+
+    /// Whether a barrier of the block can be reached from the start of `block`.
+    pub fn is_before_barrier(&self, block: Block) -> bool {
+        self.barriers.are_ahead(block)
     }
 
     /// True if lanes that come to the block only end, while others may go on elsewhere: a trap, an early return of a
@@ -210,20 +238,14 @@ impl ControlFlow {
         self.domtree.block_dominates(a, b)
     }
 
-    /// The nearest block other than itself that all lanes leaving `block` reach, unless they end before. `None` if
-    /// there is none; see the module for what counts.
-    pub fn immediate_post_dominator(&self, block: Block) -> Option<Block> {
+    /// The nearest block that all lanes leaving `block` reach, unless they end before. `None` if there is none; see the
+    /// module for what counts.
+    pub fn immediate_post_dominator(&self, block: Block) -> Option<PostDominator> {
         let post = self.post.as_ref()?.immediate(self.order(block)?)?;
-        Some(self.rpo[post])
-    }
-
-    /// True if all lanes leaving `b` reach `a`, or `a` is `b`.
-    pub fn post_dominates(&self, a: Block, b: Block) -> bool {
-        match (&self.post, self.order(a), self.order(b)) {
-            (Some(post), Some(a), Some(b)) => post.post_dominates(a, b),
-            (None, Some(a), Some(b)) => a == b,
-            _ => false,
-        }
+        Some(match self.rpo.get(post) {
+            Some(&block) => PostDominator::Block(block),
+            None => PostDominator::Cut(self.cuts[post - self.rpo.len()]),
+        })
     }
 
     /// All natural loops, outer before inner.
@@ -291,36 +313,66 @@ impl ControlFlow {
 
     fn post_dominators(&self) -> PostDominators {
         let number = |block: Block| self.rpo_index[block] as usize;
+        let mut targets: Vec<usize> = (0..self.rpo.len()).collect();
+        for (cut, &block) in self.cuts.iter().enumerate() {
+            targets[number(block)] = self.rpo.len() + cut;
+        }
+        let targets = &targets;
         let edges = self.rpo.iter().flat_map(|&block| {
             self.continuing_successors(block)
-                .map(move |succ| (number(block), number(succ)))
+                .map(move |succ| (number(block), targets[number(succ)]))
         });
-        let graph = Graph::from_edges(self.rpo.len(), edges);
-        PostDominators::new(
-            &graph,
-            self.exits()
-                .chain(self.pseudo_exits.iter().copied())
-                .map(number),
-        )
+        let cuts = self.rpo.len()..self.rpo.len() + self.cuts.len();
+        let graph = Graph::from_edges(cuts.end, edges);
+        let exits = self.exits().chain(self.pseudo_exits.iter().copied());
+        PostDominators::new(&graph, exits.map(number).chain(cuts))
     }
 
-    fn find_pseudo_exits(&mut self) {
+    /// Finds where to cut, so that every block reaches an exit or a cut.
+    fn cut_endless(&mut self) {
         let mut reaches_exit: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut stack: Vec<Block> = self.exits().collect();
-        let postorder: Vec<Block> = self.rpo.iter().rev().copied().collect();
-        let mut candidates = postorder.into_iter();
-        loop {
+        let barriers = self.barriers_of_loops();
+        let mut is_cut: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let mut postorder = self.rpo.len();
+        while postorder > 0 {
             while let Some(block) = stack.pop() {
                 if !std::mem::replace(&mut reaches_exit[block], true) {
                     stack.extend(self.continuing_predecessors(block));
                 }
             }
-            let Some(stuck) = candidates.find(|block| !reaches_exit[*block]) else {
-                return;
-            };
-            self.pseudo_exits.push(stuck);
-            stack.push(stuck);
+            let block = self.rpo[postorder - 1];
+            if reaches_exit[block] {
+                postorder -= 1;
+                continue;
+            }
+            let outermost = self.outermost_loop_without(block, None);
+            let cut = outermost.map(|lp| barriers[lp].unwrap_or(self.loop_header(lp)));
+            match cut.filter(|cut| !std::mem::replace(&mut is_cut[*cut], true)) {
+                Some(cut) => {
+                    stack.extend(self.continuing_predecessors(cut));
+                    self.cuts.push(cut);
+                }
+                None => {
+                    stack.push(block);
+                    self.pseudo_exits.push(block);
+                }
+            }
         }
+    }
+
+    /// Of each outermost loop with barriers of the block the block of one, in as few loops as can be.
+    fn barriers_of_loops(&self) -> SecondaryMap<Loop, Option<Block>> {
+        let mut found: SecondaryMap<Loop, Option<Block>> = SecondaryMap::new();
+        let with_barriers = |block: &Block| self.barriers.are_in(*block);
+        for block in self.rpo.iter().copied().filter(with_barriers) {
+            if let Some(outermost) = self.outermost_loop_without(block, None) {
+                let depth = |block| self.loop_depth(block);
+                let other = found[outermost].filter(|other| depth(*other) <= depth(block));
+                found[outermost] = Some(other.unwrap_or(block));
+            }
+        }
+        found
     }
 
     /// The blocks without successors.
@@ -383,10 +435,13 @@ mod tests {
             for kernel in [false, true] {
                 let flow = ControlFlow::compute(&func, kernel, &Callees::default());
                 let blocks = flow.reverse_postorder().to_vec();
-                // The definition, on the graph itself: exits are the blocks without successors and the pseudo exits.
+                // The definition, on the graph itself: exits are the blocks without successors, the pseudo exits, and
+                // the cuts, which are blocks of their own here.
+                let cut = |block: Block| Block::from_u32(1000 + block.as_u32());
                 let successors = |b: Block| -> Vec<Block> {
                     func.block_successors(b)
-                        .filter(|s| flow.continues(b, *s))
+                        .filter(|s| flow.is_reachable(b) && flow.continues(b, *s))
+                        .map(|s| if flow.cuts.contains(&s) { cut(s) } else { s })
                         .collect()
                 };
                 let mut exits: HashSet<Block> = blocks
@@ -395,38 +450,31 @@ mod tests {
                     .filter(|b| func.block_successors(*b).next().is_none())
                     .collect();
                 exits.extend(&flow.pseudo_exits);
+                let cuts = || flow.cuts.iter().copied().map(cut);
+                exits.extend(cuts());
+                let nodes: Vec<Block> = blocks.iter().copied().chain(cuts()).collect();
+                let post_dominates =
+                    |a: Block, b: Block| a == b || !reaches(b, &exits, a, &successors);
                 for &b in &blocks {
-                    for &a in &blocks {
-                        let expected = a == b || !reaches(b, &exits, a, &successors);
-                        assert_eq!(
-                            flow.post_dominates(a, b),
-                            expected,
-                            "seed {seed} kernel {kernel}: {a} over {b}\n{func}"
-                        );
-                    }
-                    let strict: Vec<Block> = blocks
-                        .iter()
-                        .copied()
-                        .filter(|a| *a != b && flow.post_dominates(*a, b))
+                    let strict: Vec<Block> = (nodes.iter().copied())
+                        .filter(|a| *a != b && post_dominates(*a, b))
                         .collect();
-                    let nearest = strict
-                        .iter()
-                        .copied()
-                        .find(|a| strict.iter().all(|other| flow.post_dominates(*other, *a)));
-                    assert_eq!(
-                        flow.immediate_post_dominator(b),
-                        nearest,
-                        "seed {seed}: {b}\n{func}"
-                    );
+                    let nearest = (strict.iter().copied())
+                        .find(|a| strict.iter().all(|other| post_dominates(*other, *a)));
+                    let found = flow.immediate_post_dominator(b).map(|post| match post {
+                        PostDominator::Block(block) => block,
+                        PostDominator::Cut(block) => cut(block),
+                    });
+                    assert_eq!(found, nearest, "seed {seed} kernel {kernel}: {b}\n{func}");
                 }
-                // A pseudo exit stands only where no true exit can be reached.
+                // A cut stands only where no true exit can be reached.
                 let true_exits: HashSet<Block> = blocks
                     .iter()
                     .copied()
                     .filter(|b| func.block_successors(*b).next().is_none())
                     .collect();
                 let nowhere = Block::from_u32(100_000);
-                for &pseudo in &flow.pseudo_exits {
+                for &pseudo in flow.pseudo_exits.iter().chain(&flow.cuts) {
                     assert!(
                         !reaches(pseudo, &true_exits, nowhere, &successors),
                         "seed {seed}: {pseudo}\n{func}"
@@ -491,14 +539,9 @@ mod tests {
             block2:
                 return
             }";
-        assert_eq!(
-            flow_of(text, false).immediate_post_dominator(block(0)),
-            Some(block(2))
-        );
-        assert_eq!(
-            flow_of(text, true).immediate_post_dominator(block(0)),
-            Some(block(1))
-        );
+        let of_first = |kernel| flow_of(text, kernel).immediate_post_dominator(block(0));
+        assert_eq!(of_first(false), Some(PostDominator::Block(block(2))));
+        assert_eq!(of_first(true), Some(PostDominator::Block(block(1))));
     }
 
     #[test]
@@ -516,7 +559,36 @@ mod tests {
             false,
         );
         assert_eq!(flow.immediate_post_dominator(block(0)), None);
-        assert_eq!(flow.pseudo_exits, [block(1)]);
+        assert_eq!(flow.cuts, [block(1)]);
+    }
+
+    #[test]
+    fn a_turn_of_a_loop_that_a_kernel_leaves_by_returning_has_its_meetings() {
+        let text = "function %f(i8, i8, i8) {
+            block0(v0: i8, v1: i8, v2: i8):
+                jump block1
+            block1:
+                brif v0, block2, block6
+            block2:
+                brif v1, block3, block4
+            block3:
+                nop
+                jump block4
+            block4:
+                brif v2, block5, block1
+            block5:
+                nop
+                jump block1
+            block6:
+                return
+            }";
+        let flow = flow_of(text, true);
+        let of = |number| flow.immediate_post_dominator(block(number));
+        assert_eq!(of(0), Some(PostDominator::Cut(block(1))));
+        assert_eq!(of(1), Some(PostDominator::Block(block(2))));
+        assert_eq!(of(2), Some(PostDominator::Block(block(4))));
+        assert_eq!(of(4), Some(PostDominator::Cut(block(1))));
+        assert_eq!(of(5), Some(PostDominator::Cut(block(1))));
     }
 
     #[test]

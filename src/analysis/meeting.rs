@@ -8,8 +8,8 @@
 //! only end do not count), lanes that come back from a call directly behind it, unless lanes may poll on the way
 //! ([`Progress`]): unless the way holds a whole polling cycle, or a call that polls. Then they meet at the first
 //! post-dominator from which no release can be reached any more (around loops, and behind the return of a device
-//! function, too), or which begins with an operation for which the whole warp has to be there anyway (`bar_sync`,
-//! shuffles, `warp_sync` of all lanes). If there is none, they do not meet: their groups go on by themselves.
+//! function, too), or only through an operation for which the whole warp has to be there anyway (`bar_sync`, shuffles,
+//! `warp_sync` of all lanes). If there is none, they do not meet: their groups go on by themselves.
 //!
 //! Lanes that leave for good are not waited for, but that a barrier of the block counts them until they have ended: if
 //! one may follow, the others wait for them where the branch's remaining ways come together.
@@ -28,7 +28,7 @@
 
 use super::calls::Callees;
 use super::components::components;
-use super::control_flow::ControlFlow;
+use super::control_flow::{ControlFlow, PostDominator};
 use super::graph::Graph;
 use super::progress::Progress;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
@@ -72,10 +72,12 @@ impl Meetings {
     ) -> Self {
         let mut found = Meetings::default();
         let nearest = |block| match flow.immediate_post_dominator(block) {
-            Some(meeting) => Meeting::At(meeting),
+            Some(PostDominator::Block(meeting) | PostDominator::Cut(meeting)) => {
+                Meeting::At(meeting)
+            }
             None => Meeting::Nowhere,
         };
-        found.await_ended(func, flow, callees);
+        found.await_ended(flow);
         if !progress.polls() {
             for &block in flow.reverse_postorder() {
                 if ends_in_branch(func, block) {
@@ -123,26 +125,12 @@ impl Meetings {
 
     /// A barrier of the block counts all lanes that have not ended. Where one can be reached from a branch at which
     /// lanes leave that do something before they end, the others wait for them first.
-    fn await_ended(&mut self, func: &Function, flow: &ControlFlow, callees: &Callees) {
-        let blocks = flow.reverse_postorder();
-        let leaving: Vec<Block> = (blocks.iter().copied())
-            .filter(|&block| flow.ends_some_later(block))
-            .collect();
-        if leaving.is_empty() {
-            return;
-        }
-        let counts = |inst: Inst| (callees.call(func, inst)).is_some_and(|call| call.counts_all);
-        let mut before: SecondaryMap<Block, bool> = SecondaryMap::new();
-        let mut work: Vec<Block> = (blocks.iter().copied())
-            .filter(|&block| func.layout.block_insts(block).any(counts))
-            .collect();
-        while let Some(block) = work.pop() {
-            if !std::mem::replace(&mut before[block], true) {
-                work.extend(flow.predecessors(block));
+    fn await_ended(&mut self, flow: &ControlFlow) {
+        for &block in flow.reverse_postorder() {
+            if flow.ends_some_later(block) {
+                let mut staying = flow.continuing_successors(block);
+                self.awaited[block] = staying.any(|next| flow.is_before_barrier(next));
             }
-        }
-        for block in leaving {
-            self.awaited[block] = flow.continuing_successors(block).any(|next| before[next]);
         }
     }
 
@@ -225,11 +213,9 @@ pub fn places(
 }
 
 struct Chooser<'a> {
-    func: &'a Function,
     flow: &'a ControlFlow,
-    callees: &'a Callees,
     progress: &'a Progress,
-    /// Blocks from whose start a release can be reached.
+    /// Blocks from whose start a release can be reached without an operation for which the whole warp has to be there.
     before_release: SecondaryMap<Block, bool>,
     /// Where lanes meet that must not meet before a block, once it has been asked for.
     late: SecondaryMap<Block, Option<Meeting>>,
@@ -238,9 +224,9 @@ struct Chooser<'a> {
 
 impl<'a> Chooser<'a> {
     fn new(
-        func: &'a Function,
+        func: &Function,
         flow: &'a ControlFlow,
-        callees: &'a Callees,
+        callees: &Callees,
         progress: &'a Progress,
         kernel: bool,
     ) -> Self {
@@ -255,15 +241,19 @@ impl<'a> Chooser<'a> {
                 work.push(block);
             }
         }
+        // A block is split before an operation that gathers.
+        let gathers = |block: Block| {
+            let first = func.layout.first_inst(block);
+            let call = first.and_then(|inst| callees.call(func, inst));
+            call.is_some_and(|call| call.gathers)
+        };
         while let Some(block) = work.pop() {
-            if !std::mem::replace(&mut before_release[block], true) {
+            if !gathers(block) && !std::mem::replace(&mut before_release[block], true) {
                 work.extend(flow.predecessors(block));
             }
         }
         Chooser {
-            func,
             flow,
-            callees,
             progress,
             before_release,
             late: SecondaryMap::new(),
@@ -273,13 +263,7 @@ impl<'a> Chooser<'a> {
 
     /// Whether lanes that wait at the start of `block` keep nobody from going on.
     fn may_meet_at(&self, block: Block) -> bool {
-        let gathers = self
-            .func
-            .layout
-            .first_inst(block)
-            .and_then(|inst| self.callees.call(self.func, inst))
-            .is_some_and(|call| call.gathers);
-        gathers || !self.before_release[block]
+        !self.before_release[block]
     }
 
     /// The first of `block` and its post-dominators at which lanes may meet. Each block is looked at once for all that
@@ -298,7 +282,14 @@ impl<'a> Chooser<'a> {
             if self.may_meet_at(block) {
                 break Meeting::At(block);
             }
-            next = self.flow.immediate_post_dominator(block);
+            next = match self.flow.immediate_post_dominator(block) {
+                Some(PostDominator::Block(block)) => Some(block),
+                // Behind a cut comes nothing that all lanes reach.
+                Some(PostDominator::Cut(block)) if self.may_meet_at(block) => {
+                    break Meeting::At(block);
+                }
+                Some(PostDominator::Cut(_)) | None => None,
+            };
         };
         for block in passed {
             self.late[block] = Some(found);

@@ -6,6 +6,7 @@
 
 mod advance;
 pub mod alignment;
+mod barriers;
 pub mod bounds;
 pub mod calls;
 pub mod components;
@@ -30,7 +31,7 @@ pub mod window;
 use crate::intrinsics::resolve::Intrinsics;
 use alignment::Alignment;
 use calls::Callees;
-use control_flow::ControlFlow;
+use control_flow::{ControlFlow, PostDominator};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, Value};
 use cranelift_codegen::write::{FuncWriter, PlainWriter, decorate_function};
@@ -214,7 +215,10 @@ impl FuncWriter for Annotator<'_> {
             depth => parts.push(format!("loop depth {depth}")),
         }
         parts.push(match flow.immediate_post_dominator(block) {
-            Some(post) => format!("post-dominated by {post}"),
+            Some(PostDominator::Block(post)) => format!("post-dominated by {post}"),
+            Some(PostDominator::Cut(post)) => {
+                format!("post-dominated by {post}, where its loop is cut")
+            }
             None => "no post-dominator".to_owned(),
         });
         parts.extend(

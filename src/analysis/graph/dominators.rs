@@ -251,6 +251,7 @@ impl PostDominators {
     }
 
     /// Whether every path from `node` to an exit passes through `post`; false when there is no path.
+    #[cfg(test)]
     pub fn post_dominates(&self, post: usize, node: usize) -> bool {
         self.tree.dominates(post, node)
     }
