@@ -199,7 +199,7 @@ impl Emitter<'_, '_> {
         for stmt in &block.stmts {
             self.stmt(stmt);
         }
-        self.end(&block.end, is_kernel);
+        self.end(label, &block.end, is_kernel);
     }
 
     pub(super) fn constant(&mut self, value: u32) -> Value {

@@ -121,7 +121,8 @@ impl Machine<'_> {
             let mut exchanged = Vec::new();
             for ((frame, lanes), &first) in warps.iter_mut().zip(&firsts) {
                 self.first = first;
-                *lanes = self.run(frame, at, *lanes, stop, true)?;
+                // In a loop the next block of the spine may be the same one.
+                *lanes = self.run_from(frame, at, *lanes, stop, true)?;
                 if let Some(stop) = stop {
                     self.phase(frame, *lanes, stop, &mut exchanged)?;
                 }
@@ -199,11 +200,26 @@ impl Machine<'_> {
         stop: Option<Label>,
         known: bool,
     ) -> Result<u32, String> {
+        match stop == Some(start) {
+            true => Ok(lanes),
+            false => self.run_from(frame, start, lanes, stop, known),
+        }
+    }
+
+    /// The same from the steps of `start` on, even if it is where to stop.
+    fn run_from(
+        &mut self,
+        frame: &mut Frame,
+        start: Label,
+        lanes: u32,
+        stop: Option<Label>,
+        known: bool,
+    ) -> Result<u32, String> {
         let kernel = self.kernel;
         let (mut at, mut lanes) = (start, lanes);
         loop {
-            if lanes == 0 || stop == Some(at) {
-                return Ok(lanes);
+            if lanes == 0 {
+                return Ok(0);
             }
             let block = &kernel.functions[frame.function].blocks[at];
             for stmt in &block.stmts {
@@ -225,6 +241,9 @@ impl Machine<'_> {
                 && !repeats
             {
                 at = target;
+                if stop == Some(at) {
+                    return Ok(lanes);
+                }
                 continue;
             }
             let meeting = self.meetings[frame.function].point(at);
@@ -237,6 +256,9 @@ impl Machine<'_> {
             }
             let Some(meeting) = meeting else { return Ok(0) };
             (at, lanes) = (meeting, met);
+            if stop == Some(at) {
+                return Ok(lanes);
+            }
         }
     }
 

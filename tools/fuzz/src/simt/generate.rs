@@ -236,7 +236,34 @@ impl<'a> Writer<'a> {
         if shared {
             self.on_spine(Phase::Clear);
         }
-        let (mut ordered, mut pushed) = (!waits, false);
+        let in_turns = self.random.once_in(3);
+        if in_turns {
+            self.turns_together();
+            if !shared && self.random.once_in(2) {
+                // The kernel is left where the loop is.
+                let value = self.operand();
+                return self.end(End::Return(value));
+            }
+        }
+        if !in_turns || self.random.once_in(2) {
+            self.phases(waits);
+        }
+        let count = self.random.between(0, 2);
+        self.sequence(count);
+        if shared {
+            self.on_spine(Phase::Collect);
+        }
+        if self.probes() {
+            self.stmts.push(Stmt::Probe);
+        }
+        let value = self.operand();
+        self.end(End::Return(value));
+    }
+
+    /// Steps of all threads together, and what each does between them; in kernels whose threads wait for each other also
+    /// those that can be taken once.
+    fn phases(&mut self, waits: bool) {
+        let (mut ordered, mut pushed) = (!waits, !waits);
         for _ in 0..self.random.between(1, 3) {
             let count = self.random.between(1, 4);
             self.sequence(count);
@@ -254,7 +281,7 @@ impl<'a> Writer<'a> {
                         Phase::InOrder { var }
                     }
                     // Its swaps may fail by what the thread itself stores, as far as the compiler knows.
-                    4 if !pushed && !self.kernel.locks.is_empty() => {
+                    4 if !pushed => {
                         pushed = true;
                         Phase::Stack
                     }
@@ -266,16 +293,25 @@ impl<'a> Writer<'a> {
                 self.on_spine(phase);
             }
         }
-        let count = self.random.between(0, 2);
-        self.sequence(count);
-        if shared {
-            self.on_spine(Phase::Collect);
+    }
+
+    /// A loop of so many turns for all threads of the block, in which they meet.
+    fn turns_together(&mut self) {
+        let Some(counter) = self.free_var() else {
+            return;
+        };
+        let (turns, before) = (self.random.between(1, 3), self.spine.len());
+        self.stmts.push(Stmt::Assign {
+            to: counter,
+            op: Op::Or,
+            a: Operand::Const(turns as u32),
+            b: Operand::Const(0),
+        });
+        self.counted(counter, |writer| writer.phases(false));
+        let turn = self.spine[before..].to_vec();
+        for _ in 1..turns {
+            self.spine.extend(&turn);
         }
-        if self.probes() {
-            self.stmts.push(Stmt::Probe);
-        }
-        let value = self.operand();
-        self.end(End::Return(value));
     }
 
     /// All threads come here.

@@ -526,7 +526,8 @@ pub struct Kernel {
     pub grid: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Blocks of function 0 that all threads reach in this order, each beginning with a [`Phase`].
+    /// Blocks of function 0 that all threads reach in this order, each beginning with a [`Phase`]; those in a loop as
+    /// often as it has turns.
     pub spine: Vec<Label>,
     /// Some threads may return before others of their block come to a barrier.
     pub leaves_early: bool,

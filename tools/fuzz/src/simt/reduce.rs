@@ -81,10 +81,9 @@ fn fewer_threads(kernel: &mut Kernel, place: usize) -> Option<()> {
 }
 
 fn drop_spine(kernel: &mut Kernel, place: usize) -> Option<()> {
-    if place >= kernel.spine.len() {
-        return None;
-    }
-    let block = kernel.spine.remove(place);
+    let block = *kernel.spine.get(place)?;
+    // In a loop it is there several times.
+    kernel.spine.retain(|other| *other != block);
     kernel.functions[0].blocks[block].stmts.remove(0);
     Some(())
 }

@@ -1,7 +1,7 @@
 //! Calls, and how blocks end.
 
 use super::{Emitter, aligned, name, signature, word};
-use crate::simt::kernel::{End, OWN, Operand, VALUES, VARS};
+use crate::simt::kernel::{End, Label, OWN, Operand, VALUES, VARS};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     BlockArg, BlockCall, FuncRef, InstBuilder, JumpTableData, Value, types,
@@ -42,7 +42,39 @@ impl Emitter<'_, '_> {
         chosen
     }
 
-    pub(super) fn end(&mut self, end: &End, is_kernel: bool) {
+    /// A block in which the kernel only returns: its results are stored by those who may go there. At most one, since
+    /// each would have results of its own; in every second kernel that could have it.
+    fn bare(&self) -> Option<(Label, Operand)> {
+        let blocks = self.kernel.functions[0].blocks.iter().enumerate();
+        let mut returns = blocks.filter_map(|(label, block)| match block.end {
+            End::Return(value) if block.stmts.is_empty() && label != 0 => Some((label, value)),
+            _ => None,
+        });
+        returns.next().filter(|(label, _)| label % 2 == 1)
+    }
+
+    /// Stores what a thread has in the end.
+    fn leave_results(&mut self, value: Operand) {
+        let value = self.operand(value);
+        let record = self.record();
+        let thread = self.intrinsic("gpu_tid_x", &[], &[types::I32])[0];
+        let mut left: Vec<Value> = (0..VARS).map(|var| self.var(var)).collect();
+        left.push(value);
+        for (index, value) in left.into_iter().enumerate() {
+            // What is the same in all threads need not be in a general register because it is stored.
+            let sum = self.builder.ins().iadd(value, thread);
+            let place = word(VALUES + OWN + index);
+            self.builder.ins().store(aligned(), sum, record, place);
+        }
+    }
+
+    pub(super) fn end(&mut self, label: Label, end: &End, is_kernel: bool) {
+        let bare = self.bare().filter(|_| is_kernel);
+        if let Some((label, value)) = bare
+            && end.targets().contains(&label)
+        {
+            self.leave_results(value);
+        }
         match end {
             End::Jump(target) => {
                 let target = self.labels[*target];
@@ -89,24 +121,16 @@ impl Emitter<'_, '_> {
                     self.builder.ins().br_table(index, table);
                 }
             }
+            End::Return(value) if is_kernel => {
+                if !bare.is_some_and(|(bare, _)| bare == label) {
+                    self.leave_results(*value);
+                }
+                self.builder.ins().return_(&[]);
+            }
             End::Return(value) => {
                 let value = self.operand(*value);
-                if is_kernel {
-                    let record = self.record();
-                    let thread = self.intrinsic("gpu_tid_x", &[], &[types::I32])[0];
-                    let mut left: Vec<Value> = (0..VARS).map(|var| self.var(var)).collect();
-                    left.push(value);
-                    for (index, value) in left.into_iter().enumerate() {
-                        // What is the same in all threads need not be in a general register because it is stored.
-                        let sum = self.builder.ins().iadd(value, thread);
-                        let place = word(VALUES + OWN + index);
-                        self.builder.ins().store(aligned(), sum, record, place);
-                    }
-                    self.builder.ins().return_(&[]);
-                } else {
-                    let fuel = self.builder.use_var(self.fuel);
-                    self.builder.ins().return_(&[value, fuel]);
-                }
+                let fuel = self.builder.use_var(self.fuel);
+                self.builder.ins().return_(&[value, fuel]);
             }
             End::TailCall {
                 callees,

@@ -3,6 +3,29 @@
 use super::{FUEL_TURNS, Held, Loop, MAX_COST, Writer};
 use crate::simt::kernel::{Compare, Condition, End, Label, Op, Operand, Stmt};
 
+/// What a loop is like.
+struct Form {
+    /// Whether there is another turn.
+    condition: Condition,
+    /// How many turns there are, about.
+    turns: u64,
+    /// What counts down; a loop without it is on fuel.
+    counter: Option<usize>,
+    /// Whether the body may go on to the next turn or leave, from anywhere.
+    may_leave: bool,
+}
+
+/// Whether turns are left.
+fn is_left(counter: usize) -> Condition {
+    Condition {
+        value: Operand::Var(counter),
+        salted: false,
+        mask: u32::MAX,
+        compare: Compare::Greater,
+        with: 0,
+    }
+}
+
 impl Writer<'_> {
     /// Writes a block that is entered at its top and goes on at `join`.
     fn arm(&mut self, block: Label, join: Label, together: bool) {
@@ -75,7 +98,6 @@ impl Writer<'_> {
         } else {
             None
         };
-        let (header, exit) = (self.new_block(), self.new_block());
         let (condition, turns) = match counter {
             Some(counter) => {
                 let uniform = self.random.once_in(3);
@@ -93,18 +115,42 @@ impl Writer<'_> {
                     a: from,
                     b: Operand::Const(3),
                 });
-                let condition = Condition {
-                    value: Operand::Var(counter),
-                    salted: false,
-                    mask: u32::MAX,
-                    compare: Compare::Greater,
-                    with: 0,
-                };
-                (condition, 3)
+                (is_left(counter), 3)
             }
             None => (self.condition(), FUEL_TURNS),
         };
         let together = self.common && counter.is_some();
+        let form = Form {
+            condition,
+            turns,
+            counter,
+            may_leave: true,
+        };
+        let exit = self.around(form, |writer| writer.inside_of(together));
+        self.meet(exit);
+    }
+
+    /// A loop of which all threads have the counter, with nothing that leaves it before. Goes on behind it.
+    pub(super) fn counted(&mut self, counter: usize, body: impl FnOnce(&mut Self)) {
+        let form = Form {
+            condition: is_left(counter),
+            turns: 3,
+            counter: Some(counter),
+            may_leave: false,
+        };
+        let exit = self.around(form, body);
+        self.switch_to(exit);
+    }
+
+    /// Writes a loop around a body; returns where it is left for.
+    fn around(&mut self, form: Form, body: impl FnOnce(&mut Self)) -> Label {
+        let Form {
+            condition,
+            turns,
+            counter,
+            may_leave,
+        } = form;
+        let (header, exit) = (self.new_block(), self.new_block());
         let fuel = counter.is_none();
         let outer = self.turns;
         self.turns *= turns;
@@ -119,31 +165,30 @@ impl Writer<'_> {
         };
         self.end(End::Jump(header));
         self.switch_to(header);
+        let loops = self.loops.len();
         if self.random.once_in(2) {
             // Tested at the top; what counts down is done before the body, so that whoever leaves it early has counted.
-            let body = self.new_block();
+            let inside = self.new_block();
             self.end(End::Branch {
                 condition,
                 fuel,
-                then: body,
+                then: inside,
                 other: exit,
             });
-            self.switch_to(body);
+            self.switch_to(inside);
             self.stmts.extend(count_down(counter));
-            self.loops.push(Loop {
-                again: header,
-                exit,
-            });
-            self.inside_of(together);
-            self.loops.pop();
+            let again = header;
+            self.loops.extend(may_leave.then_some(Loop { again, exit }));
+            body(self);
+            self.loops.truncate(loops);
             self.end(End::Jump(header));
         } else {
-            let latch = self.new_block();
-            self.loops.push(Loop { again: latch, exit });
-            self.inside_of(together);
-            self.loops.pop();
-            self.end(End::Jump(latch));
-            self.switch_to(latch);
+            let again = self.new_block();
+            self.loops.extend(may_leave.then_some(Loop { again, exit }));
+            body(self);
+            self.loops.truncate(loops);
+            self.end(End::Jump(again));
+            self.switch_to(again);
             self.stmts.extend(count_down(counter));
             self.end(End::Branch {
                 condition,
@@ -156,7 +201,7 @@ impl Writer<'_> {
             self.fixed.pop();
         }
         self.turns = outer;
-        self.meet(exit);
+        exit
     }
 
     /// Two blocks that go to each other and are both entered from outside.
