@@ -40,7 +40,7 @@ struct Count {
 
 /// The marks of each function and input on the host.
 fn on_host(source: &std::path::Path) -> Vec<Vec<Mark>> {
-    let text = host::printed(source, &[]);
+    let text = host::printed(source, &[&[]]);
     let mut runs: Vec<Vec<Mark>> = Vec::new();
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap();

@@ -74,7 +74,7 @@ const BUDGET: u64 = 1 << 32;
 const ADDS_BEFORE_IT_LOOKS: &[&str] = &["unicode_segmentation"];
 
 /// Inputs of a launch: what their threads allocate has to fit into the launch's heap.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 /// What is wrong with a kernel: a fault, what the simulator finds, a result that is not the host's.
 fn wrong(
