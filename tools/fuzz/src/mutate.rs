@@ -71,6 +71,10 @@ fn is_legal(func: &Function) -> bool {
     if !verified.unwrap_or(false) || interpreter_mistakes(func).is_some() {
         return false;
     }
+    // In blocks that nothing reaches a value may be used before it is there; as text that is none.
+    if cranelift_reader::parse_functions(&func.to_string()).is_err() {
+        return false;
+    }
     let input = FunctionInput {
         func,
         name: "changed",
