@@ -2,8 +2,9 @@
 //!
 //! A barrier of the block counts all lanes that have not ended. So lanes of a kernel that go where no barrier follows,
 //! while others may come to one, must not wait for those: they end, and only then is the barrier complete. On such an
-//! edge lanes *leave*. It does not matter how much they still do, but that nothing of it needs lanes to be together: then
-//! they wait for the others as everywhere, and the program has to see to it that all come.
+//! edge lanes *leave*, however much they still do. But if they come to an operation that acts on the active lanes, they
+//! meet the others before it: there lanes that wait are counted by the barrier, and the program has to see to it that
+//! all lanes come to it or none.
 
 use super::calls::Callees;
 use cranelift_codegen::entity::SecondaryMap;
@@ -13,7 +14,7 @@ use cranelift_codegen::ir::{Block, Function};
 /// Where operations are that count all lanes, and what lies ahead of each block, itself included.
 #[derive(Default)]
 pub(super) struct Barriers {
-    /// Blocks with an operation that counts all lanes.
+    /// Blocks with an operation that counts all lanes, or may.
     counting: SecondaryMap<Block, bool>,
     /// Such an operation is ahead.
     ahead: SecondaryMap<Block, bool>,
@@ -24,12 +25,12 @@ pub(super) struct Barriers {
 }
 
 impl Barriers {
-    /// Looks at the reachable blocks `rpo`.
+    /// Looks at the reachable blocks `rpo`. `may_leave`: it is a kernel, and its cycles have headers.
     pub fn find(
         &mut self,
         func: &Function,
         (cfg, rpo): (&ControlFlowGraph, &[Block]),
-        kernel: bool,
+        may_leave: bool,
         callees: &Callees,
     ) {
         for marks in [&mut self.counting, &mut self.ahead, &mut self.convergent] {
@@ -43,12 +44,12 @@ impl Barriers {
         for &block in rpo {
             let insts = func.layout.block_insts(block);
             for call in insts.filter_map(|inst| callees.call(func, inst)) {
-                counting.extend(call.counts_all.then_some(block));
+                counting.extend(call.summary.counts_all.then_some(block));
                 convergent.extend(call.summary.convergent.then_some(block));
-                self.counting[block] |= call.counts_all;
+                self.counting[block] |= call.summary.counts_all;
             }
         }
-        self.may_leave = kernel && !counting.is_empty();
+        self.may_leave = may_leave && !counting.is_empty();
         behind(cfg, counting, &mut self.ahead);
         if self.may_leave {
             behind(cfg, convergent, &mut self.convergent);

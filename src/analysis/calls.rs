@@ -22,6 +22,8 @@ pub struct Summary {
     pub observes: bool,
     /// It may act on the set of active lanes.
     pub convergent: bool,
+    /// It may wait for lanes of the warp that are elsewhere until they have ended: it may have a barrier of the block.
+    pub counts_all: bool,
     /// The first thing it does beside computing is an operation for which the whole warp has to be there.
     pub gathers: bool,
     /// It may have operations in whose order its caller's accesses take part: it reads what others release, or waits
@@ -36,6 +38,7 @@ impl Summary {
         releases: true,
         observes: true,
         convergent: true,
+        counts_all: true,
         gathers: false,
         acquires: true,
     };
@@ -46,6 +49,7 @@ impl Summary {
         releases: false,
         observes: false,
         convergent: false,
+        counts_all: false,
         gathers: false,
         acquires: false,
     };
@@ -64,6 +68,7 @@ impl Summary {
             releases: self.releases | other.releases,
             observes: self.observes | other.observes,
             convergent: self.convergent | other.convergent,
+            counts_all: self.counts_all | other.counts_all,
             gathers: self.gathers | other.gathers,
             acquires: self.acquires | other.acquires,
         }
@@ -78,9 +83,6 @@ pub struct Call {
     /// It lets no lane go on before all of the warp are there: a barrier of the block, a shuffle, a synchronisation of
     /// the warp.
     pub gathers: bool,
-    /// It waits for lanes of the warp that are elsewhere until they have ended: a barrier of the block, or a function
-    /// that may have one.
-    pub counts_all: bool,
     /// It waits for some lanes of the warp, and those wait for it: both a wait and a release.
     pub pairs: bool,
     /// It is an intrinsic: it neither reads nor writes memory, but for atomic additions, which do where their first
@@ -218,12 +220,12 @@ impl Callees {
     pub fn any_counts_all(&self, func: &ir::Function) -> bool {
         let counts_all = |reference: FuncRef| match self.functions[reference] {
             Some(Function::Intrinsic(row)) => row.lowering == Lowering::BarSync,
-            Some(Function::Other(summary)) => summary.convergent,
+            Some(Function::Other(summary)) => summary.counts_all,
             None => true,
         };
         // Nothing is called without a signature.
         !func.dfg.signatures.is_empty()
-            && (self.indirect.convergent || func.dfg.ext_funcs.keys().any(counts_all))
+            && (self.indirect.counts_all || func.dfg.ext_funcs.keys().any(counts_all))
     }
 
     /// Whether `inst` may act on the set of active lanes.
@@ -238,7 +240,6 @@ impl Call {
         Call {
             summary,
             gathers: summary.gathers,
-            counts_all: summary.convergent,
             pairs: false,
             intrinsic: false,
         }
@@ -266,6 +267,7 @@ fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Cal
             releases: atomic | pairs,
             observes: atomic,
             convergent: row.effect == Effect::Convergent,
+            counts_all: row.lowering == Lowering::BarSync,
             gathers,
             acquires: matches!(
                 row.lowering,
@@ -277,7 +279,6 @@ fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Cal
         },
         gathers,
         pairs,
-        counts_all: row.lowering == Lowering::BarSync,
         intrinsic: true,
     }
 }

@@ -5,10 +5,12 @@
 //! *divergent* branch reconverges, and so differs from the textbook's in two points:
 //!
 //! - Loops that nothing leaves for elsewhere (endless ones, and those of a kernel that are left by returning) are cut
-//!   before one of their blocks: before a barrier of the block, which has to have all lanes, or else before the header.
-//!   The edges to it lead to the virtual exit. So lanes that part in a turn meet there at the latest; and a branch into
-//!   such a loop has no post-dominator on its other side, so that nobody waits there for lanes that never come. A cycle
-//!   without a header hangs on the virtual exit through one of its blocks, the deepest in postorder.
+//!   where a turn ends: edges back to the header lead to the virtual exit. So lanes that part in a turn meet at the
+//!   header at the latest; and a branch into such a loop has no post-dominator on its other side, so that nobody waits
+//!   there for lanes that never come. If some of these edges come behind a barrier of the block, only they are cut:
+//!   lanes that go back before it will come to it, and those that are there need them. In functions with irreducible
+//!   cycles each region that nothing leaves hangs on the virtual exit through one of its blocks, the deepest in
+//!   postorder, which says nothing of barriers.
 //! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
 //!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep
 //!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing. So are blocks
@@ -36,8 +38,8 @@ const ABSENT: u32 = u32::MAX;
 pub enum PostDominator {
     /// A block.
     Block(Block),
-    /// The block before which a loop is cut that nothing leaves.
-    Cut(Block),
+    /// The header of a loop that nothing leaves, in the next turn.
+    NextTurn(Block),
 }
 
 /// The control flow of one function.
@@ -52,8 +54,10 @@ pub struct ControlFlow {
     barriers: Barriers,
     /// Blocks from which lanes can go nowhere but to the end of all of them.
     last: SecondaryMap<Block, bool>,
-    /// Blocks before which loops are cut that nothing leaves: what is before the first has the number behind all blocks.
+    /// Headers of the loops that are cut: the end of a turn of the first has the number behind all blocks.
     cuts: Vec<Block>,
+    /// Blocks that end a turn of such a loop, with an edge that is cut.
+    ends_turn: SecondaryMap<Block, bool>,
     /// Blocks through which cycles without a header hang on the exit.
     pseudo_exits: Vec<Block>,
     /// Over the numbers of the reverse postorder, and of cuts; none for a single block.
@@ -75,6 +79,7 @@ impl Default for ControlFlow {
             barriers: Barriers::default(),
             last: SecondaryMap::new(),
             cuts: Vec::new(),
+            ends_turn: SecondaryMap::new(),
             pseudo_exits: Vec::new(),
             post: None,
             irreducible: false,
@@ -128,8 +133,10 @@ impl ControlFlow {
             callees,
             &mut self.endings,
         );
+        self.find_irreducible_cycles();
         let graph = (&self.cfg, &self.rpo[..]);
-        self.barriers.find(func, graph, kernel, callees);
+        let may_leave = kernel && !self.irreducible;
+        self.barriers.find(func, graph, may_leave, callees);
         self.last.clear();
         self.last.resize(blocks);
         for &block in &self.rpo {
@@ -138,13 +145,12 @@ impl ControlFlow {
             self.last[block] = last;
         }
         self.cuts.clear();
+        self.ends_turn.clear();
         self.pseudo_exits.clear();
         self.post = None;
-        self.irreducible = false;
         if self.rpo.len() > 1 {
             self.cut_endless();
             self.post = Some(self.post_dominators());
-            self.find_irreducible_cycles();
         }
     }
 
@@ -219,7 +225,13 @@ impl ControlFlow {
     /// Whether the lanes that go to `to` do not leave those for good that stay in `block`.
     fn stays(&self, block: Block, to: Block) -> bool {
         (self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart)
-            && !self.barriers.leaves(to, self.cfg.succ_iter(block))
+            && !self.barriers.leaves(to, self.staying(block))
+    }
+
+    /// The successors from which lanes come to something else than their end.
+    fn staying(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let mut ways = self.cfg.succ_iter(block);
+        std::iter::from_fn(move || ways.find(|way| self.endings[*way] == Ending::Not))
     }
 
     /// Whether a barrier of the block can be reached from the start of `block`.
@@ -244,7 +256,7 @@ impl ControlFlow {
         let post = self.post.as_ref()?.immediate(self.order(block)?)?;
         Some(match self.rpo.get(post) {
             Some(&block) => PostDominator::Block(block),
-            None => PostDominator::Cut(self.cuts[post - self.rpo.len()]),
+            None => PostDominator::NextTurn(self.cuts[post - self.rpo.len()]),
         })
     }
 
@@ -313,14 +325,16 @@ impl ControlFlow {
 
     fn post_dominators(&self) -> PostDominators {
         let number = |block: Block| self.rpo_index[block] as usize;
-        let mut targets: Vec<usize> = (0..self.rpo.len()).collect();
-        for (cut, &block) in self.cuts.iter().enumerate() {
-            targets[number(block)] = self.rpo.len() + cut;
+        let mut turns: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
+        for (cut, &header) in self.cuts.iter().enumerate() {
+            turns[header] = Some(self.rpo.len() + cut);
         }
-        let targets = &targets;
+        let turns = &turns;
         let edges = self.rpo.iter().flat_map(|&block| {
-            self.continuing_successors(block)
-                .map(move |succ| (number(block), targets[number(succ)]))
+            self.continuing_successors(block).map(move |succ| {
+                let cut = turns[succ].filter(|_| self.is_cut(block, succ));
+                (number(block), cut.unwrap_or(number(succ)))
+            })
         });
         let cuts = self.rpo.len()..self.rpo.len() + self.cuts.len();
         let graph = Graph::from_edges(cuts.end, edges);
@@ -332,7 +346,7 @@ impl ControlFlow {
     fn cut_endless(&mut self) {
         let mut reaches_exit: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut stack: Vec<Block> = self.exits().collect();
-        let barriers = self.barriers_of_loops();
+        let before = self.before_barriers();
         let mut is_cut: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut postorder = self.rpo.len();
         while postorder > 0 {
@@ -347,11 +361,19 @@ impl ControlFlow {
                 continue;
             }
             let outermost = self.outermost_loop_without(block, None);
-            let cut = outermost.map(|lp| barriers[lp].unwrap_or(self.loop_header(lp)));
-            match cut.filter(|cut| !std::mem::replace(&mut is_cut[*cut], true)) {
-                Some(cut) => {
-                    stack.extend(self.continuing_predecessors(cut));
-                    self.cuts.push(cut);
+            let header = outermost.map(|lp| self.loop_header(lp));
+            let header = header.filter(|_| !self.irreducible);
+            match header.filter(|header| !std::mem::replace(&mut is_cut[*header], true)) {
+                Some(header) => {
+                    let mut ends: Vec<Block> = (self.continuing_predecessors(header))
+                        .filter(|block| self.dominates(header, *block))
+                        .collect();
+                    if !ends.iter().all(|end| before[*end]) {
+                        ends.retain(|end| !before[*end]);
+                    }
+                    ends.iter().for_each(|end| self.ends_turn[*end] = true);
+                    stack.extend(ends);
+                    self.cuts.push(header);
                 }
                 None => {
                     stack.push(block);
@@ -361,18 +383,26 @@ impl ControlFlow {
         }
     }
 
-    /// Of each outermost loop with barriers of the block the block of one, in as few loops as can be.
-    fn barriers_of_loops(&self) -> SecondaryMap<Loop, Option<Block>> {
-        let mut found: SecondaryMap<Loop, Option<Block>> = SecondaryMap::new();
-        let with_barriers = |block: &Block| self.barriers.are_in(*block);
-        for block in self.rpo.iter().copied().filter(with_barriers) {
-            if let Some(outermost) = self.outermost_loop_without(block, None) {
-                let depth = |block| self.loop_depth(block);
-                let other = found[outermost].filter(|other| depth(*other) <= depth(block));
-                found[outermost] = Some(other.unwrap_or(block));
+    /// Whether the edge from `block` to `header`, of a loop that is cut, is.
+    fn is_cut(&self, block: Block, header: Block) -> bool {
+        self.ends_turn[block] && self.dominates(header, block)
+    }
+
+    /// Blocks that lanes can come to in a turn of an outermost loop without a barrier of the block on the way.
+    fn before_barriers(&self) -> SecondaryMap<Block, bool> {
+        let mut before: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let outermost = |block| self.outermost_loop_without(block, None);
+        for around in self.loops().filter(|lp| self.loop_parent(*lp).is_none()) {
+            let header = self.loop_header(around);
+            let mut work = vec![header];
+            while let Some(block) = work.pop() {
+                if !self.barriers.are_in(block) && !std::mem::replace(&mut before[block], true) {
+                    let stays = |next: &Block| outermost(*next) == Some(around);
+                    work.extend(self.cfg.succ_iter(block).filter(stays));
+                }
             }
         }
-        found
+        before
     }
 
     /// The blocks without successors.
@@ -441,7 +471,13 @@ mod tests {
                 let successors = |b: Block| -> Vec<Block> {
                     func.block_successors(b)
                         .filter(|s| flow.is_reachable(b) && flow.continues(b, *s))
-                        .map(|s| if flow.cuts.contains(&s) { cut(s) } else { s })
+                        .map(|s| {
+                            if flow.cuts.contains(&s) && flow.is_cut(b, s) {
+                                cut(s)
+                            } else {
+                                s
+                            }
+                        })
                         .collect()
                 };
                 let mut exits: HashSet<Block> = blocks
@@ -463,7 +499,7 @@ mod tests {
                         .find(|a| strict.iter().all(|other| post_dominates(*other, *a)));
                     let found = flow.immediate_post_dominator(b).map(|post| match post {
                         PostDominator::Block(block) => block,
-                        PostDominator::Cut(block) => cut(block),
+                        PostDominator::NextTurn(header) => cut(header),
                     });
                     assert_eq!(found, nearest, "seed {seed} kernel {kernel}: {b}\n{func}");
                 }
@@ -584,11 +620,11 @@ mod tests {
             }";
         let flow = flow_of(text, true);
         let of = |number| flow.immediate_post_dominator(block(number));
-        assert_eq!(of(0), Some(PostDominator::Cut(block(1))));
+        assert_eq!(of(0), Some(PostDominator::Block(block(1))));
         assert_eq!(of(1), Some(PostDominator::Block(block(2))));
         assert_eq!(of(2), Some(PostDominator::Block(block(4))));
-        assert_eq!(of(4), Some(PostDominator::Cut(block(1))));
-        assert_eq!(of(5), Some(PostDominator::Cut(block(1))));
+        assert_eq!(of(4), Some(PostDominator::NextTurn(block(1))));
+        assert_eq!(of(5), Some(PostDominator::NextTurn(block(1))));
     }
 
     #[test]

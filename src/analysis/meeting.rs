@@ -72,7 +72,7 @@ impl Meetings {
     ) -> Self {
         let mut found = Meetings::default();
         let nearest = |block| match flow.immediate_post_dominator(block) {
-            Some(PostDominator::Block(meeting) | PostDominator::Cut(meeting)) => {
+            Some(PostDominator::Block(meeting) | PostDominator::NextTurn(meeting)) => {
                 Meeting::At(meeting)
             }
             None => Meeting::Nowhere,
@@ -284,11 +284,11 @@ impl<'a> Chooser<'a> {
             }
             next = match self.flow.immediate_post_dominator(block) {
                 Some(PostDominator::Block(block)) => Some(block),
-                // Behind a cut comes nothing that all lanes reach.
-                Some(PostDominator::Cut(block)) if self.may_meet_at(block) => {
-                    break Meeting::At(block);
+                // Behind the end of a turn comes nothing that all lanes reach.
+                Some(PostDominator::NextTurn(header)) if self.may_meet_at(header) => {
+                    break Meeting::At(header);
                 }
-                Some(PostDominator::Cut(_)) | None => None,
+                Some(PostDominator::NextTurn(_)) | None => None,
             };
         };
         for block in passed {

@@ -216,8 +216,8 @@ impl FuncWriter for Annotator<'_> {
         }
         parts.push(match flow.immediate_post_dominator(block) {
             Some(PostDominator::Block(post)) => format!("post-dominated by {post}"),
-            Some(PostDominator::Cut(post)) => {
-                format!("post-dominated by {post}, where its loop is cut")
+            Some(PostDominator::NextTurn(post)) => {
+                format!("post-dominated by {post} of the next turn")
             }
             None => "no post-dominator".to_owned(),
         });
