@@ -1,4 +1,5 @@
-//! Kernels whose lanes part between barriers of the block, and leave before some: none waits for lanes that wait for it.
+//! Kernels whose lanes part between barriers of the block, and leave before some. No lane waits for one that waits for
+//! it.
 //!
 //! Each kernel of `barriers/` takes a buffer of 4,096 bytes. The reference is the same kernel with warps of one lane:
 //! there nobody waits but at barriers.
@@ -34,7 +35,7 @@ fn result(text: &str, setting: &[&str], config: SimConfig, at: &str) -> Vec<u32>
     let device = Device::simulator(config);
     let buffer = device.upload(&[0u32; WORDS]).unwrap();
     let grid = common::block(64);
-    common::run(&device, &code, "k", grid, &[&buffer], &at);
+    common::run(&device, &code, "k", grid, &[&buffer], at);
     buffer.to_vec().unwrap()
 }
 

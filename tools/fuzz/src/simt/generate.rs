@@ -260,8 +260,8 @@ impl<'a> Writer<'a> {
         self.end(End::Return(value));
     }
 
-    /// Steps of all threads together, and what each does between them; in kernels whose threads wait for each other also
-    /// those that can be taken once.
+    /// Steps of all threads together, and what each does between them; where threads wait for each other, also those
+    /// that can be taken once.
     fn phases(&mut self, waits: bool) {
         let (mut ordered, mut pushed) = (!waits, !waits);
         for _ in 0..self.random.between(1, 3) {

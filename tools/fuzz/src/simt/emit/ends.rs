@@ -122,7 +122,7 @@ impl Emitter<'_, '_> {
                 }
             }
             End::Return(value) if is_kernel => {
-                if !bare.is_some_and(|(bare, _)| bare == label) {
+                if bare.is_none_or(|(bare, _)| bare != label) {
                     self.leave_results(*value);
                 }
                 self.builder.ins().return_(&[]);
