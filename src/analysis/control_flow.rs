@@ -7,10 +7,10 @@
 //! - Loops that nothing leaves for elsewhere (endless ones, and those of a kernel that are left by returning) are cut
 //!   where a turn ends: edges back to the header lead to the virtual exit. So lanes that part in a turn meet at the
 //!   header at the latest; and a branch into such a loop has no post-dominator on its other side, so that nobody waits
-//!   there for lanes that never come. If some of these edges come behind a barrier of the block, only they are cut:
-//!   lanes that go back before it will come to it, and those that are there need them. In functions with irreducible
-//!   cycles each region that nothing leaves hangs on the virtual exit through one of its blocks, the deepest in
-//!   postorder, which says nothing of barriers.
+//!   there for lanes that never come. If some of these edges surely come behind a barrier of the block, or else may, only
+//!   they are cut: lanes that go back before it will come to it, and those that are there need them. In functions with
+//!   irreducible cycles each region that nothing leaves hangs on the virtual exit through one of its blocks, the deepest
+//!   in postorder, which says nothing of barriers.
 //! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
 //!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep
 //!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing. So are blocks
@@ -32,6 +32,15 @@ use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 
 /// Number of a node that is not in the graph.
 const ABSENT: u32 = u32::MAX;
+
+/// Which ways there are to a block from the header of its outermost loop.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    /// One with a barrier of the block.
+    with: bool,
+    /// One without.
+    without: bool,
+}
 
 /// Where all lanes come to that leave a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,7 +355,7 @@ impl ControlFlow {
     fn cut_endless(&mut self) {
         let mut reaches_exit: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut stack: Vec<Block> = self.exits().collect();
-        let before = self.before_barriers();
+        let passed = self.passed();
         let mut is_cut: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut postorder = self.rpo.len();
         while postorder > 0 {
@@ -368,8 +377,12 @@ impl ControlFlow {
                     let mut ends: Vec<Block> = (self.continuing_predecessors(header))
                         .filter(|block| self.dominates(header, *block))
                         .collect();
-                    if !ends.iter().all(|end| before[*end]) {
-                        ends.retain(|end| !before[*end]);
+                    // Those that surely come behind a barrier, or that may, or all.
+                    let surely = |end: &Block| passed[*end].with && !passed[*end].without;
+                    if ends.iter().any(surely) {
+                        ends.retain(surely);
+                    } else if ends.iter().any(|end| passed[*end].with) {
+                        ends.retain(|end| passed[*end].with);
                     }
                     ends.iter().for_each(|end| self.ends_turn[*end] = true);
                     stack.extend(ends);
@@ -388,21 +401,28 @@ impl ControlFlow {
         self.ends_turn[block] && self.dominates(header, block)
     }
 
-    /// Blocks that lanes can come to in a turn of an outermost loop without a barrier of the block on the way.
-    fn before_barriers(&self) -> SecondaryMap<Block, bool> {
-        let mut before: SecondaryMap<Block, bool> = SecondaryMap::new();
+    /// What is known of barriers of the block on the way from the header of an outermost loop to the end of each block.
+    fn passed(&self) -> SecondaryMap<Block, Passed> {
+        let mut passed: SecondaryMap<Block, Passed> = SecondaryMap::new();
         let outermost = |block| self.outermost_loop_without(block, None);
         for around in self.loops().filter(|lp| self.loop_parent(*lp).is_none()) {
             let header = self.loop_header(around);
-            let mut work = vec![header];
-            while let Some(block) = work.pop() {
-                if !self.barriers.are_in(block) && !std::mem::replace(&mut before[block], true) {
-                    let stays = |next: &Block| outermost(*next) == Some(around);
-                    work.extend(self.cfg.succ_iter(block).filter(stays));
+            // Each block at most twice: without a barrier before it, and behind one.
+            let mut work = vec![(header, false)];
+            while let Some((block, behind)) = work.pop() {
+                let behind = behind || self.barriers.are_in(block);
+                let seen = match behind {
+                    true => &mut passed[block].with,
+                    false => &mut passed[block].without,
+                };
+                if !std::mem::replace(seen, true) {
+                    let stays = |next: &Block| *next != header && outermost(*next) == Some(around);
+                    let next = self.cfg.succ_iter(block).filter(stays);
+                    work.extend(next.map(|next| (next, behind)));
                 }
             }
         }
-        before
+        passed
     }
 
     /// The blocks without successors.
