@@ -7,10 +7,10 @@
 //! - Loops that nothing leaves for elsewhere (endless ones, and those of a kernel that are left by returning) are cut
 //!   where a turn ends: edges back to the header lead to the virtual exit. So lanes that part in a turn meet at the
 //!   header at the latest; and a branch into such a loop has no post-dominator on its other side, so that nobody waits
-//!   there for lanes that never come. If some of these edges surely come behind a barrier of the block, or else may, only
-//!   they are cut: lanes that go back before it will come to it, and those that are there need them. In functions with
-//!   irreducible cycles each region that nothing leaves hangs on the virtual exit through one of its blocks, the deepest
-//!   in postorder, which says nothing of barriers.
+//!   there for lanes that never come. If some of these edges surely come behind a barrier of the block, or else may,
+//!   only they are cut: lanes that go back before it will come to it, and those that are there need them. In functions
+//!   with irreducible cycles each region that nothing leaves hangs on the virtual exit through one of its blocks, the
+//!   deepest in postorder, which says nothing of barriers.
 //! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
 //!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep
 //!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing. So are blocks
