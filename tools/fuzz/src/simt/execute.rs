@@ -116,13 +116,15 @@ impl Machine<'_> {
                 (frame, u32::MAX >> (32 - lanes))
             })
             .collect();
+        // Lanes that leave before a barrier of a later turn are apart from those that come to it, wherever that is.
+        let known = !(kernel.leaves_early && kernel.meets_in_loops());
         let mut at = 0;
         for stop in kernel.spine.iter().copied().map(Some).chain([None]) {
             let mut exchanged = Vec::new();
             for ((frame, lanes), &first) in warps.iter_mut().zip(&firsts) {
                 self.first = first;
                 // In a loop the next block of the spine may be the same one.
-                *lanes = self.run_from(frame, at, *lanes, stop, true)?;
+                *lanes = self.run_from(frame, at, *lanes, stop, known)?;
                 if let Some(stop) = stop {
                     self.phase(frame, *lanes, stop, &mut exchanged)?;
                 }

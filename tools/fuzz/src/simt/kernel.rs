@@ -534,6 +534,22 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether blocks of the spine are in a loop.
+    pub fn meets_in_loops(&self) -> bool {
+        let blocks = &self.functions[0].blocks;
+        let is_in_loop = |block: Label| {
+            let mut seen = vec![false; blocks.len()];
+            let mut work = blocks[block].end.targets();
+            while let Some(next) = work.pop() {
+                if !std::mem::replace(&mut seen[next], true) {
+                    work.extend(blocks[next].end.targets());
+                }
+            }
+            seen[block]
+        };
+        self.spine.iter().any(|block| is_in_loop(*block))
+    }
+
     /// Threads of the grid.
     pub fn all_threads(&self) -> u32 {
         self.grid * self.threads
