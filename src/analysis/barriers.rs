@@ -4,7 +4,8 @@
 //! while others may come to one, must not wait for those: they end, and only then is the barrier complete. On such an
 //! edge lanes *leave*, however much they still do. But if they come to an operation that acts on the active lanes, they
 //! meet the others before it: there lanes that wait are counted by the barrier, and the program has to see to it that
-//! all lanes come to it or none.
+//! all lanes come to it or none. So it is outside of loops: a barrier in one arm of a branch is the program's mistake,
+//! and a fault says so.
 
 use super::calls::Callees;
 use cranelift_codegen::entity::SecondaryMap;

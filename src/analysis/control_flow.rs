@@ -234,7 +234,8 @@ impl ControlFlow {
     /// Whether the lanes that go to `to` do not leave those for good that stay in `block`.
     fn stays(&self, block: Block, to: Block) -> bool {
         (self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart)
-            && !self.barriers.leaves(to, self.staying(block))
+            && !(self.innermost_loop(block).is_some()
+                && self.barriers.leaves(to, self.staying(block)))
     }
 
     /// The successors from which lanes come to something else than their end.
