@@ -12,7 +12,7 @@ use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 
-/// Warp instructions that a warp may issue: all kernels take a tenth.
+/// Warp instructions that a warp may issue (*assumed*: the kernels take some hundreds).
 const BUDGET: u64 = 200_000;
 /// Words of the buffer.
 const WORDS: usize = 1024;
