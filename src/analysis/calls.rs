@@ -219,7 +219,7 @@ impl Callees {
     /// Whether there may be a call that waits for lanes until they have ended.
     pub fn any_counts_all(&self, func: &ir::Function) -> bool {
         let counts_all = |reference: FuncRef| match self.functions[reference] {
-            Some(Function::Intrinsic(row)) => row.lowering == Lowering::BarSync,
+            Some(Function::Intrinsic(row)) => of_intrinsic(row, |_| None).summary.counts_all,
             Some(Function::Other(summary)) => summary.counts_all,
             None => true,
         };

@@ -61,13 +61,15 @@ pub struct ControlFlow {
     rpo_index: SecondaryMap<Block, u32>,
     endings: SecondaryMap<Block, Ending>,
     barriers: Barriers,
+    /// Blocks of loops at which lanes leave that go where no barrier follows, since the others may come to one.
+    leaving: SecondaryMap<Block, bool>,
     /// Blocks from which lanes can go nowhere but to the end of all of them.
     last: SecondaryMap<Block, bool>,
     /// Headers of the loops that are cut: the end of a turn of the first has the number behind all blocks.
     cuts: Vec<Block>,
     /// Blocks that end a turn of such a loop, with an edge that is cut.
     ends_turn: SecondaryMap<Block, bool>,
-    /// Blocks through which cycles without a header hang on the exit.
+    /// Blocks through which regions that nothing leaves hang on the exit, in functions with irreducible cycles.
     pseudo_exits: Vec<Block>,
     /// Over the numbers of the reverse postorder, and of cuts; none for a single block.
     post: Option<PostDominators>,
@@ -86,6 +88,7 @@ impl Default for ControlFlow {
             rpo_index: SecondaryMap::with_default(ABSENT),
             endings: SecondaryMap::new(),
             barriers: Barriers::default(),
+            leaving: SecondaryMap::new(),
             last: SecondaryMap::new(),
             cuts: Vec::new(),
             ends_turn: SecondaryMap::new(),
@@ -144,8 +147,11 @@ impl ControlFlow {
         );
         self.find_irreducible_cycles();
         let graph = (&self.cfg, &self.rpo[..]);
-        let may_leave = kernel && !self.irreducible;
-        self.barriers.find(func, graph, may_leave, callees);
+        self.barriers.find(func, graph, callees);
+        self.leaving.clear();
+        if kernel && !self.irreducible && self.barriers.any() {
+            self.find_leaving();
+        }
         self.last.clear();
         self.last.resize(blocks);
         for &block in &self.rpo {
@@ -234,14 +240,16 @@ impl ControlFlow {
     /// Whether the lanes that go to `to` do not leave those for good that stay in `block`.
     fn stays(&self, block: Block, to: Block) -> bool {
         (self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart)
-            && !(self.innermost_loop(block).is_some()
-                && self.barriers.leaves(to, self.staying(block)))
+            && !(self.leaving[block] && self.barriers.are_past(to))
     }
 
-    /// The successors from which lanes come to something else than their end.
-    fn staying(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
-        let mut ways = self.cfg.succ_iter(block);
-        std::iter::from_fn(move || ways.find(|way| self.endings[*way] == Ending::Not))
+    fn find_leaving(&mut self) {
+        for &block in &self.rpo {
+            let may_come =
+                |way: Block| self.endings[way] == Ending::Not && self.barriers.are_ahead(way);
+            self.leaving[block] = self.loops.innermost_loop(block).is_some()
+                && self.cfg.succ_iter(block).any(may_come);
+        }
     }
 
     /// Whether a barrier of the block can be reached from the start of `block`.
@@ -356,7 +364,7 @@ impl ControlFlow {
     fn cut_endless(&mut self) {
         let mut reaches_exit: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut stack: Vec<Block> = self.exits().collect();
-        let passed = self.passed();
+        let mut passed: SecondaryMap<Block, Passed> = SecondaryMap::new();
         let mut is_cut: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut postorder = self.rpo.len();
         while postorder > 0 {
@@ -371,23 +379,14 @@ impl ControlFlow {
                 continue;
             }
             let outermost = self.outermost_loop_without(block, None);
-            let header = outermost.map(|lp| self.loop_header(lp));
-            let header = header.filter(|_| !self.irreducible);
-            match header.filter(|header| !std::mem::replace(&mut is_cut[*header], true)) {
-                Some(header) => {
-                    let mut ends: Vec<Block> = (self.continuing_predecessors(header))
-                        .filter(|block| self.dominates(header, *block))
-                        .collect();
-                    // Those that surely come behind a barrier, or that may, or all.
-                    let surely = |end: &Block| passed[*end].with && !passed[*end].without;
-                    if ends.iter().any(surely) {
-                        ends.retain(surely);
-                    } else if ends.iter().any(|end| passed[*end].with) {
-                        ends.retain(|end| passed[*end].with);
-                    }
+            let outermost = outermost.filter(|_| !self.irreducible);
+            let is_new = |lp: &Loop| !std::mem::replace(&mut is_cut[self.loop_header(*lp)], true);
+            match outermost.filter(is_new) {
+                Some(outermost) => {
+                    let ends = self.ends_of_turns(outermost, &mut passed);
                     ends.iter().for_each(|end| self.ends_turn[*end] = true);
                     stack.extend(ends);
-                    self.cuts.push(header);
+                    self.cuts.push(self.loop_header(outermost));
                 }
                 None => {
                     stack.push(block);
@@ -402,28 +401,47 @@ impl ControlFlow {
         self.ends_turn[block] && self.dominates(header, block)
     }
 
-    /// What is known of barriers of the block on the way from the header of an outermost loop to the end of each block.
-    fn passed(&self) -> SecondaryMap<Block, Passed> {
-        let mut passed: SecondaryMap<Block, Passed> = SecondaryMap::new();
-        let outermost = |block| self.outermost_loop_without(block, None);
-        for around in self.loops().filter(|lp| self.loop_parent(*lp).is_none()) {
-            let header = self.loop_header(around);
-            // Each block at most twice: without a barrier before it, and behind one.
-            let mut work = vec![(header, false)];
-            while let Some((block, behind)) = work.pop() {
-                let behind = behind || self.barriers.are_in(block);
-                let seen = match behind {
-                    true => &mut passed[block].with,
-                    false => &mut passed[block].without,
-                };
-                if !std::mem::replace(seen, true) {
-                    let stays = |next: &Block| *next != header && outermost(*next) == Some(around);
-                    let next = self.cfg.succ_iter(block).filter(stays);
-                    work.extend(next.map(|next| (next, behind)));
-                }
+    /// Where turns of an outermost loop end that is cut: behind barriers of the block for sure, or else perhaps, or else
+    /// all.
+    fn ends_of_turns(
+        &self,
+        outermost: Loop,
+        passed: &mut SecondaryMap<Block, Passed>,
+    ) -> Vec<Block> {
+        let header = self.loop_header(outermost);
+        let mut ends: Vec<Block> = (self.continuing_predecessors(header))
+            .filter(|block| self.dominates(header, *block))
+            .collect();
+        if self.barriers.any() {
+            self.pass_barriers(outermost, passed);
+            let surely = |end: &Block| passed[*end].with && !passed[*end].without;
+            let perhaps = |end: &Block| passed[*end].with;
+            if ends.iter().any(surely) {
+                ends.retain(surely);
+            } else if ends.iter().any(perhaps) {
+                ends.retain(perhaps);
             }
         }
-        passed
+        ends
+    }
+
+    /// Which ways there are from the header of an outermost loop to the end of each of its blocks.
+    fn pass_barriers(&self, outermost: Loop, passed: &mut SecondaryMap<Block, Passed>) {
+        let header = self.loop_header(outermost);
+        let stays = |next: &Block| *next != header && self.is_in_loop(*next, outermost);
+        // Each block at most twice: without a barrier before it, and behind one.
+        let mut work = vec![(header, false)];
+        while let Some((block, behind)) = work.pop() {
+            let behind = behind || self.barriers.are_in(block);
+            let seen = match behind {
+                true => &mut passed[block].with,
+                false => &mut passed[block].without,
+            };
+            if !std::mem::replace(seen, true) {
+                let next = self.cfg.succ_iter(block).filter(stays);
+                work.extend(next.map(|next| (next, behind)));
+            }
+        }
     }
 
     /// The blocks without successors.

@@ -125,13 +125,13 @@ impl Finder<'_> {
             }
         }
         let mut led_on: SecondaryMap<Block, bool> = SecondaryMap::new();
-        self.extend_reaching(&main, &mut led_on);
+        extend_reaching(self.cfg, &main, &mut led_on);
         let largest = self.largest(rpo, exits, &ahead);
         // The last one first: what it leads to is ahead of those before it as well.
         for &block in convergent.iter().rev() {
             if let Some(exit) = largest[block].filter(|_| !led_on[block]) {
                 main.push(exit);
-                self.extend_reaching(&[exit], &mut led_on);
+                extend_reaching(self.cfg, &[exit], &mut led_on);
             }
         }
         if main.is_empty() {
@@ -196,17 +196,21 @@ impl Finder<'_> {
     /// The blocks from which one of `targets` can be reached, those among them.
     fn reaching(&self, targets: &[Block]) -> SecondaryMap<Block, bool> {
         let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
-        self.extend_reaching(targets, &mut seen);
+        extend_reaching(self.cfg, targets, &mut seen);
         seen
     }
+}
 
-    /// Adds the blocks from which one of `targets` can be reached to those `seen`.
-    fn extend_reaching(&self, targets: &[Block], seen: &mut SecondaryMap<Block, bool>) {
-        let mut work = targets.to_vec();
-        while let Some(block) = work.pop() {
-            if !std::mem::replace(&mut seen[block], true) {
-                work.extend(self.cfg.pred_iter(block).map(|pred| pred.block));
-            }
+/// Adds the blocks from which one of `targets` can be reached to those `seen`.
+pub(super) fn extend_reaching(
+    cfg: &ControlFlowGraph,
+    targets: &[Block],
+    seen: &mut SecondaryMap<Block, bool>,
+) {
+    let mut work = targets.to_vec();
+    while let Some(block) = work.pop() {
+        if !std::mem::replace(&mut seen[block], true) {
+            work.extend(cfg.pred_iter(block).map(|pred| pred.block));
         }
     }
 }

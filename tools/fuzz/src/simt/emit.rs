@@ -7,8 +7,8 @@ mod ends;
 mod operations;
 
 use super::kernel::{
-    Block, Compare, Condition, Function, Kernel, LockKind, MASKS, OWN, Operand, RECORD, Space,
-    Stmt, VALUES, VARS,
+    Block, Compare, Condition, Function, Kernel, Label, LockKind, MASKS, OWN, Operand, RECORD,
+    Space, Stmt, VALUES, VARS,
 };
 use super::locks;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -86,6 +86,8 @@ pub struct Emitter<'a, 'b> {
     /// All records, in the kernel.
     pub(super) records: Option<Value>,
     functions: BTreeMap<String, FuncRef>,
+    /// Where the kernel only returns, and what it would store.
+    bare: Option<(Label, Operand)>,
     shared: Option<GlobalValue>,
     slot: Option<StackSlot>,
 }
@@ -121,6 +123,7 @@ impl Emitter<'_, '_> {
             data,
             records: None,
             functions: BTreeMap::new(),
+            bare: Self::bare(kernel),
             shared: None,
             slot: None,
         };

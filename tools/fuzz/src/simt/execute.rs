@@ -123,8 +123,7 @@ impl Machine<'_> {
             let mut exchanged = Vec::new();
             for ((frame, lanes), &first) in warps.iter_mut().zip(&firsts) {
                 self.first = first;
-                // In a loop the next block of the spine may be the same one.
-                *lanes = self.run_from(frame, at, *lanes, stop, known)?;
+                *lanes = self.run(frame, at, *lanes, stop, known)?;
                 if let Some(stop) = stop {
                     self.phase(frame, *lanes, stop, &mut exchanged)?;
                 }
@@ -192,24 +191,10 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs lanes from a block on until they reach `stop`, and returns those that do. The steps of a block of the spine
-    /// are its phase, which has been taken, and what follows.
+    /// Runs lanes from the steps of a block on until they reach `stop`, which may be the same block in the next turn of a
+    /// loop, and returns those that do. The steps of a block of the spine are its phase, which has been taken, and what
+    /// follows.
     fn run(
-        &mut self,
-        frame: &mut Frame,
-        start: Label,
-        lanes: u32,
-        stop: Option<Label>,
-        known: bool,
-    ) -> Result<u32, String> {
-        match stop == Some(start) {
-            true => Ok(lanes),
-            false => self.run_from(frame, start, lanes, stop, known),
-        }
-    }
-
-    /// The same from the steps of `start` on, even if it is where to stop.
-    fn run_from(
         &mut self,
         frame: &mut Frame,
         start: Label,
@@ -254,7 +239,10 @@ impl Machine<'_> {
             let known = known && !apart && !matches!(block.end, End::Table { .. });
             let mut met = 0;
             for (target, mask) in ways {
-                met |= self.run(frame, target, mask, meeting, known)?;
+                met |= match meeting == Some(target) {
+                    true => mask,
+                    false => self.run(frame, target, mask, meeting, known)?,
+                };
             }
             let Some(meeting) = meeting else { return Ok(0) };
             (at, lanes) = (meeting, met);

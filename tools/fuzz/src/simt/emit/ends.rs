@@ -1,7 +1,7 @@
 //! Calls, and how blocks end.
 
 use super::{Emitter, aligned, name, signature, word};
-use crate::simt::kernel::{End, Label, OWN, Operand, VALUES, VARS};
+use crate::simt::kernel::{End, Kernel, Label, OWN, Operand, VALUES, VARS};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     BlockArg, BlockCall, FuncRef, InstBuilder, JumpTableData, Value, types,
@@ -44,8 +44,8 @@ impl Emitter<'_, '_> {
 
     /// A block in which the kernel only returns: its results are stored by those who may go there. At most one, since
     /// each would have results of its own; in every second kernel that could have it.
-    fn bare(&self) -> Option<(Label, Operand)> {
-        let blocks = self.kernel.functions[0].blocks.iter().enumerate();
+    pub(super) fn bare(kernel: &Kernel) -> Option<(Label, Operand)> {
+        let blocks = kernel.functions[0].blocks.iter().enumerate();
         let mut returns = blocks.filter_map(|(label, block)| match block.end {
             End::Return(value) if block.stmts.is_empty() && label != 0 => Some((label, value)),
             _ => None,
@@ -69,10 +69,8 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn end(&mut self, label: Label, end: &End, is_kernel: bool) {
-        let bare = self.bare().filter(|_| is_kernel);
-        if let Some((label, value)) = bare
-            && end.targets().contains(&label)
-        {
+        let bare = self.bare.filter(|_| is_kernel);
+        if let Some((_, value)) = bare.filter(|(bare, _)| end.targets().contains(bare)) {
             self.leave_results(value);
         }
         match end {
