@@ -1,8 +1,8 @@
 //! Which barriers of the block lanes may still come to.
 //!
 //! A barrier of the block counts all lanes that have not ended, also those that wait elsewhere. In a loop of a kernel
-//! some lanes may go where no barrier follows, while others may come to one, in this turn or a later one. The first must
-//! not wait for the others: they *leave* and end, and only then is the barrier complete. Lanes do not leave
+//! some lanes may go where no barrier follows, while others may come to one, in this turn or a later one. The first
+//! must not wait for the others: they *leave* and end, and only then is the barrier complete. Lanes do not leave
 //!
 //! - to where an operation acts on the active lanes: they meet the others before it, and the program has to see to it
 //!   that all lanes come to the barrier or none;

@@ -401,8 +401,8 @@ impl ControlFlow {
         self.ends_turn[block] && self.dominates(header, block)
     }
 
-    /// Where turns of an outermost loop end that is cut: behind barriers of the block for sure, or else perhaps, or else
-    /// all.
+    /// Where turns of an outermost loop end that is cut: behind barriers of the block for sure, or else perhaps, or
+    /// else all.
     fn ends_of_turns(
         &self,
         outermost: Loop,

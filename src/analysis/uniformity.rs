@@ -22,8 +22,8 @@
 //! A block is *divergent* if it can be reached from a divergent branch before its lanes meet ([`super::meeting`]): then
 //! it may run while lanes of the same warp wait elsewhere, and must not write uniform registers. A guarded return at
 //! the head of a kernel divides nothing. Lanes that end elsewhere, in blocks that still compute
-//! ([`ControlFlow::ends_some_later`]), leave the others together, but those must not overwrite what the first ones may still
-//! read.
+//! ([`ControlFlow::ends_some_later`]), leave the others together, but those must not overwrite what the first ones may
+//! still read.
 //!
 //! The work per divergent branch is the size of its region; when nested or unstructured regions make that exceed a
 //! constant times the size of the function, the rest is done once for all branches and coarsely (every join in reach is

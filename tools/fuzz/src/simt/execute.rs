@@ -191,9 +191,9 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs lanes from the steps of a block on until they reach `stop`, which may be the same block in the next turn of a
-    /// loop, and returns those that do. The steps of a block of the spine are its phase, which has been taken, and what
-    /// follows.
+    /// Runs lanes from the steps of a block on until they reach `stop`, which may be the same block in the next turn of
+    /// a loop, and returns those that do. The steps of a block of the spine are its phase, which has been taken, and
+    /// what follows.
     fn run(
         &mut self,
         frame: &mut Frame,
