@@ -157,7 +157,7 @@ fn rules(root: &Path, out: &Path, constructors: &str) -> Result<(), String> {
     ];
     let rewriting = Contexts {
         module: "super::rules",
-        context: "Rewriter<'_, '_>",
+        context: "Rewriter<'_, '_, '_>",
         methods: "",
         functions: &both,
     };

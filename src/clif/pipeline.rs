@@ -186,6 +186,7 @@ const ROWS: [Row; 19] = [
                 domtree,
                 &state.contents,
                 &state.intrinsics,
+                state.options.kernel.is_some(),
             ))
         },
         makes_stale: Facts::CONTENTS,

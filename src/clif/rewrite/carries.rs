@@ -2,9 +2,13 @@
 //!
 //! A sum of unsigned numbers carries exactly if it is below either of them, and a difference borrows exactly if the
 //! first number is below the second. The machine's adder says so by itself. Both instructions must be in one block,
-//! since the carry is a predicate. What an address is computed from stays as it is: an access adds it up itself.
+//! since the carry is a predicate. What an address is computed from stays as it is: an access adds it up itself. So does
+//! what is the same for all threads of a launch: the uniform datapath has no carries, but adds and compares in one
+//! instruction each.
 
 use super::context::Rewriter;
+use crate::intrinsics::Uniformity;
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
 use cranelift_codegen::cursor::Cursor;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -12,17 +16,29 @@ use cranelift_codegen::ir::{DataFlowGraph, Function, Inst, InstructionData, Opco
 use hashbrown::HashMap;
 
 /// What is known of the block so far.
-#[derive(Default)]
-pub(super) struct Carries {
+pub(super) struct Carries<'a> {
+    intrinsics: &'a Intrinsics,
+    /// Whether the parameters of the function are the same for all threads.
+    is_kernel: bool,
     /// Differences, by what they are taken of.
     differences: HashMap<(Value, Value), Value>,
     /// Comparisons whether one is below the other.
     comparisons: HashMap<(Value, Value), Value>,
-    /// What addresses of 64 bits are computed from, once somebody asked.
-    addresses: Option<EntitySet<Value>>,
+    /// Values that stay as they are, once somebody asked.
+    kept: Option<EntitySet<Value>>,
 }
 
-impl Carries {
+impl<'a> Carries<'a> {
+    pub(super) fn new(intrinsics: &'a Intrinsics, is_kernel: bool) -> Self {
+        Carries {
+            intrinsics,
+            is_kernel,
+            differences: HashMap::default(),
+            comparisons: HashMap::default(),
+            kept: None,
+        }
+    }
+
     pub(super) fn start_block(&mut self) {
         self.differences.clear();
         self.comparisons.clear();
@@ -48,11 +64,14 @@ impl Carries {
         }
     }
 
-    fn is_address(&mut self, func: &Function, value: Value) -> bool {
-        func.dfg.value_type(value) == types::I64
-            && (self.addresses)
-                .get_or_insert_with(|| addresses(func))
-                .contains(value)
+    fn stays(&mut self, func: &Function, value: Value) -> bool {
+        let (intrinsics, is_kernel) = (self.intrinsics, self.is_kernel);
+        let kept = self.kept.get_or_insert_with(|| {
+            let mut kept = addresses(func);
+            add_uniform(func, intrinsics, is_kernel, &mut kept);
+            kept
+        });
+        kept.contains(value)
     }
 }
 
@@ -63,8 +82,16 @@ fn addresses(func: &Function) -> EntitySet<Value> {
     for block in func.layout.blocks() {
         for inst in func.layout.block_insts(block) {
             let opcode = func.dfg.insts[inst].opcode();
-            if opcode.can_load() || opcode.can_store() || opcode.is_call() {
-                work.extend(func.dfg.inst_args(inst));
+            let args = func.dfg.inst_args(inst);
+            match opcode {
+                // What is stored stands in front of where.
+                Opcode::Store | Opcode::Istore8 | Opcode::Istore16 | Opcode::Istore32 => {
+                    work.push(args[1]);
+                }
+                _ if opcode.can_load() || opcode.can_store() || opcode.is_call() => {
+                    work.extend(args);
+                }
+                _ => {}
             }
         }
     }
@@ -80,16 +107,48 @@ fn addresses(func: &Function) -> EntitySet<Value> {
     found
 }
 
-impl Rewriter<'_, '_> {
+/// Adds values that are surely the same for all threads: computed from constants, the parameters of a kernel and places
+/// in the grid. Blocks come in the order of the layout; an operand that is defined later counts as different.
+fn add_uniform(
+    func: &Function,
+    intrinsics: &Intrinsics,
+    is_kernel: bool,
+    kept: &mut EntitySet<Value>,
+) {
+    let mut uniform = EntitySet::with_capacity(func.dfg.num_values());
+    if is_kernel && let Some(entry) = func.layout.entry_block() {
+        uniform.extend(func.dfg.block_params(entry).iter().copied());
+    }
+    for block in func.layout.blocks() {
+        for inst in func.layout.block_insts(block) {
+            let opcode = func.dfg.insts[inst].opcode();
+            let same = match opcode {
+                Opcode::Call => (intrinsics.of_call(func, inst))
+                    .is_some_and(|intrinsic| intrinsic.uniformity == Uniformity::Uniform),
+                Opcode::SymbolValue => !matches!(
+                    intrinsics.of_symbol_value(func, inst),
+                    Some(GpuSymbol::Special(row)) if row.uniformity == Uniformity::Divergent
+                ),
+                Opcode::StackAddr => false,
+                _ => !opcode.can_load() && !opcode.other_side_effects(),
+            };
+            let mut args = func.dfg.inst_args(inst).iter();
+            if same && args.all(|&arg| uniform.contains(func.dfg.resolve_aliases(arg))) {
+                uniform.extend(func.dfg.inst_results(inst).iter().copied());
+            }
+        }
+    }
+    kept.extend(uniform.iter());
+}
+
+impl Rewriter<'_, '_, '_> {
     /// Whether the definition of `value` may become one with a second result.
     fn may_carry(&mut self, value: Value) -> bool {
         let func = &*self.pos.func;
         let here = self.pos.current_inst();
         let def = func.dfg.value_def(value).inst();
         let block = |inst: Option<Inst>| inst.and_then(|inst| func.layout.inst_block(inst));
-        block(def).is_some()
-            && block(def) == block(here)
-            && !self.block.carries.is_address(func, value)
+        block(def).is_some() && block(def) == block(here) && !self.block.carries.stays(func, value)
     }
 
     /// Whether `sum` is one with `part` that may become `uadd_overflow`.

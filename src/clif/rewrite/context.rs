@@ -12,13 +12,13 @@ use cranelift_codegen::ir::{
 };
 
 /// The context of the rules: where new instructions go.
-pub struct Rewriter<'a, 'f> {
+pub struct Rewriter<'a, 'f, 'i> {
     /// In front of the instruction that is rewritten.
     pub(super) pos: FuncCursor<'f>,
-    pub(super) block: &'a mut BlockFacts,
+    pub(super) block: &'a mut BlockFacts<'i>,
 }
 
-impl Rewriter<'_, '_> {
+impl Rewriter<'_, '_, '_> {
     /// The type of a value and the instruction that it is the only result of.
     pub(super) fn definition(&self, value: Value) -> Option<(Type, InstructionData)> {
         let dfg = &self.pos.func.dfg;
@@ -111,7 +111,7 @@ impl Rewriter<'_, '_> {
 include!(concat!(env!("OUT_DIR"), "/clif_rules_context.rs"));
 
 /// What the rules ask: methods of their context.
-impl Rewriter<'_, '_> {
+impl Rewriter<'_, '_, '_> {
     pub(super) fn inst_data_value(&mut self, value: Value) -> Option<(Type, InstructionData)> {
         self.definition(value)
     }
@@ -262,12 +262,14 @@ impl Rewriter<'_, '_> {
     }
 
     pub(super) fn condition(&mut self, value: Value) -> Option<()> {
-        let (ty, data) = self.definition(value)?;
-        let compares = matches!(
-            data,
-            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }
-        );
-        (ty == types::I8 && compares).then_some(())
+        let dfg = &self.pos.func.dfg;
+        let inst = dfg.value_def(value).inst()?;
+        let compares = match dfg.insts[inst].opcode() {
+            Opcode::Icmp | Opcode::Fcmp => true,
+            Opcode::UaddOverflow | Opcode::UsubOverflow => value != dfg.first_result(inst),
+            _ => false,
+        };
+        (dfg.value_type(value) == types::I8 && compares).then_some(())
     }
 
     // Halves.

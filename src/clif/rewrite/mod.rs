@@ -59,9 +59,8 @@ const ROOTS: [Opcode; 24] = [
 ];
 
 /// What is known of the block so far.
-#[derive(Default)]
-struct BlockFacts {
-    carries: Carries,
+struct BlockFacts<'a> {
+    carries: Carries<'a>,
     complements: Complements,
     shifts: Shifts,
 }
@@ -72,12 +71,17 @@ pub fn rewrite(
     domtree: &DominatorTree,
     contents: &Contents,
     intrinsics: &Intrinsics,
+    is_kernel: bool,
 ) -> bool {
     if !contents.has(&ROOTS) {
         return false;
     }
     let mut changed = false;
-    let mut facts = BlockFacts::default();
+    let mut facts = BlockFacts {
+        carries: Carries::new(intrinsics, is_kernel),
+        complements: Complements::default(),
+        shifts: Shifts::default(),
+    };
     for &block in domtree.cfg_postorder().iter().rev() {
         facts.carries.start_block();
         facts.complements.start_block();
@@ -95,7 +99,7 @@ pub fn rewrite(
 }
 
 /// Replaces the result of an instruction, if a rule gives another value for it.
-fn visit(func: &mut Function, block: &mut BlockFacts, inst: Inst) -> bool {
+fn visit(func: &mut Function, block: &mut BlockFacts<'_>, inst: Inst) -> bool {
     if !ROOTS.contains(&func.dfg.insts[inst].opcode()) {
         return false;
     }
