@@ -77,6 +77,10 @@ kernels!(
     conditional_barrier,
     leaving_lanes,
     loop_in_cycle,
+    one_of_three_leaves,
     two_entries,
+    two_entries_in_turn,
+    two_ways_to_a_barrier,
+    vote_before_trap,
     voting_function,
 );

@@ -4,12 +4,12 @@
 //! some lanes may go where no barrier follows, while others may come to one, in this turn or a later one. The first
 //! must not wait for the others: they *leave* and end, and only then is the barrier complete. Lanes do not leave
 //!
-//! - to where an operation acts on the active lanes: they meet the others before it, and the program has to see to it
-//!   that all lanes come to the barrier or none;
+//! - to where an operation acts on the active lanes, but for a call in front of a trap: they meet the others before it,
+//!   and the program has to see to it that all lanes come to the barrier or none;
 //! - outside of loops: a barrier in one arm of a branch is the program's mistake, and a fault says so.
 
 use super::calls::Callees;
-use super::endings::extend_reaching;
+use super::endings::{Ending, extend_reaching};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{Block, Function};
@@ -33,6 +33,7 @@ impl Barriers {
         func: &Function,
         (cfg, rpo): (&ControlFlowGraph, &[Block]),
         callees: &Callees,
+        endings: &SecondaryMap<Block, Ending>,
     ) {
         for marks in [&mut self.counting, &mut self.ahead, &mut self.convergent] {
             marks.clear();
@@ -45,8 +46,10 @@ impl Barriers {
         for &block in rpo {
             let insts = func.layout.block_insts(block);
             for call in insts.filter_map(|inst| callees.call(func, inst)) {
+                let says_what_is_wrong = !call.intrinsic && endings[block] == Ending::Apart;
+                let convergent_here = call.summary.convergent && !says_what_is_wrong;
                 counting.extend(call.summary.counts_all.then_some(block));
-                convergent.extend(call.summary.convergent.then_some(block));
+                convergent.extend(convergent_here.then_some(block));
                 self.counting[block] |= call.summary.counts_all;
             }
         }

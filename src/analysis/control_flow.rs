@@ -8,9 +8,9 @@
 //!   where a turn ends: edges back to the header lead to the virtual exit. So lanes that part in a turn meet at the
 //!   header at the latest; and a branch into such a loop has no post-dominator on its other side, so that nobody waits
 //!   there for lanes that never come. If some of these edges surely come behind a barrier of the block, or else may,
-//!   only they are cut: lanes that go back before it will come to it, and those that are there need them. In functions
-//!   with irreducible cycles each region that nothing leaves hangs on the virtual exit through one of its blocks, the
-//!   deepest in postorder, which says nothing of barriers.
+//!   only they are cut: lanes that go back before it will come to it, and those that are there need them. An
+//!   irreducible cycle that nothing leaves hangs on the virtual exit through one of its blocks, the deepest in
+//!   postorder, which says nothing of barriers.
 //! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
 //!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep
 //!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing. So are blocks
@@ -69,7 +69,7 @@ pub struct ControlFlow {
     cuts: Vec<Block>,
     /// Blocks that end a turn of such a loop, with an edge that is cut.
     ends_turn: SecondaryMap<Block, bool>,
-    /// Blocks through which regions that nothing leaves hang on the exit, in functions with irreducible cycles.
+    /// Blocks through which irreducible cycles that nothing leaves hang on the exit.
     pseudo_exits: Vec<Block>,
     /// Over the numbers of the reverse postorder, and of cuts; none for a single block.
     post: Option<PostDominators>,
@@ -147,9 +147,9 @@ impl ControlFlow {
         );
         self.find_irreducible_cycles();
         let graph = (&self.cfg, &self.rpo[..]);
-        self.barriers.find(func, graph, callees);
+        self.barriers.find(func, graph, callees, &self.endings);
         self.leaving.clear();
-        if kernel && !self.irreducible && self.barriers.any() {
+        if kernel && self.barriers.any() {
             self.find_leaving();
         }
         self.last.clear();
@@ -379,7 +379,6 @@ impl ControlFlow {
                 continue;
             }
             let outermost = self.outermost_loop_without(block, None);
-            let outermost = outermost.filter(|_| !self.irreducible);
             let is_new = |lp: &Loop| !std::mem::replace(&mut is_cut[self.loop_header(*lp)], true);
             match outermost.filter(is_new) {
                 Some(outermost) => {

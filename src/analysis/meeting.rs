@@ -58,7 +58,6 @@ pub struct Meetings {
     late: SecondaryMap<Block, bool>,
     /// Branches at which lanes leave for good that the others have to wait for.
     awaited: SecondaryMap<Block, bool>,
-    any_late: bool,
 }
 
 impl Meetings {
@@ -106,7 +105,6 @@ impl Meetings {
                 nearest => nearest,
             };
             found.late[block] = found.branches[block] != nearest(block);
-            found.any_late |= found.late[block];
         }
         for &block in flow.reverse_postorder() {
             if progress.calls_polling(block) {
@@ -117,7 +115,6 @@ impl Meetings {
                     // A jump to another function.
                     None => None,
                 };
-                found.any_late |= found.calls[block].is_some();
             }
         }
         found
@@ -142,11 +139,6 @@ impl Meetings {
     /// Where the lanes meet that part at the end of `block`.
     pub fn branch(&self, block: Block) -> Meeting {
         self.branches[block]
-    }
-
-    /// Whether lanes run apart anywhere where their ways have come together already.
-    pub fn any_late(&self) -> bool {
-        self.any_late
     }
 
     /// Whether they run apart where their ways have come together already.

@@ -122,9 +122,8 @@ impl Lower<'_> {
     }
 
     pub(super) fn lanes_come_apart(&mut self) -> bool {
-        let facts = &self.input.facts;
-        let apart = |block| facts.uniformity.divergent_block(block);
-        facts.meetings.any_late() && self.current.is_some_and(apart)
+        let uniformity = &self.input.facts.uniformity;
+        (self.current).is_some_and(|block| uniformity.divergent_block(block))
     }
 
     pub(super) fn trap_of_user(&mut self) -> TrapCode {

@@ -13,13 +13,13 @@ use crate::locations::name_of;
 use crate::sim::check::{Checker, RawFinding, Spot};
 use crate::sim::decode::action::Action;
 use crate::sim::decode::program::WORD_BYTES;
-use crate::sim::execute::stop::Stopped;
+use crate::sim::execute::stop::{Stop, Stopped};
 use crate::sim::launch::cta::{Cta, Run};
 use crate::sim::launch::shape::Shape;
 use crate::sim::memory::global::Table;
 use crate::sim::timing::profile::Recorder;
-use crate::sim::warp::Warp;
 use crate::sim::warp::registers::{GENERAL, LANES, PT};
+use crate::sim::warp::{Group, GroupState, Warp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports of one kind that are kept with their place.
@@ -126,7 +126,7 @@ impl Loaded {
         request: &LaunchRequest,
         stopped: Stopped,
     ) -> Fault {
-        let Stopped { stop, warp, pc } = stopped;
+        let Stopped { stop, warp, pc } = self.at_barrier(cta, stopped);
         let lane = usize::from(stop.lane);
         let Warp {
             registers, index, ..
@@ -162,6 +162,32 @@ impl Loaded {
             waits: Vec::new(),
             near: None,
             turning,
+        }
+    }
+
+    /// What lanes that wait for the rest of their warp just in front of a barrier of the block cannot go on for: a
+    /// barrier that only a part comes to.
+    fn at_barrier(&self, cta: &Cta, stopped: Stopped) -> Stopped {
+        let warp = &cta.warps[stopped.warp];
+        let ops = &self.program.ops;
+        let at_barrier = |group: &&Group| {
+            let next = ops.get(group.pc as usize + 1);
+            group.state == GroupState::AtWarpSync(u32::MAX)
+                && next.is_some_and(|op| matches!(op.action, Action::CtaBarrier))
+        };
+        match (&stopped.stop.kind, warp.groups().iter().find(at_barrier)) {
+            (FaultKind::Deadlock { .. }, Some(group)) => Stopped {
+                stop: Stop::lanes(
+                    FaultKind::BarrierDivergence {
+                        arrived: group.mask,
+                        live: warp.live,
+                    },
+                    group.mask,
+                ),
+                pc: group.pc + 1,
+                ..stopped
+            },
+            _ => stopped,
         }
     }
 
