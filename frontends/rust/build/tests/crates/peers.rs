@@ -35,14 +35,11 @@ const PEERS: &[(&str, Comparison)] = &[
 const MOST: f64 = 1.15;
 
 /// Kernels that may need more, with the reason.
-const EXCEPTIONS: &[(&str, f64, &str)] = &[
-    (
-        "gather64",
-        1.30,
-        "indices out of memory are compared with two lengths, one of them in 64 bits",
-    ),
-    ("i64_chain", 1.20, "LLVM writes carries as comparisons"),
-];
+const EXCEPTIONS: &[(&str, f64, &str)] = &[(
+    "gather64",
+    1.30,
+    "indices out of memory are compared with two lengths, one of them in 64 bits",
+)];
 
 /// Two kernels that are to do the same.
 struct Session {
