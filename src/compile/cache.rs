@@ -226,6 +226,19 @@ impl Cache {
         None
     }
 
+    /// What a front end has put under a key ([`CacheKey::of_parts`]). A bad entry is removed.
+    pub fn get_value<T: DeserializeOwned>(&self, key: &CacheKey) -> Option<T> {
+        self.take(key, Some)
+    }
+
+    /// Keeps what a front end has made.
+    ///
+    /// # Errors
+    /// When a store cannot be written (the others keep it), or the value has no bytes.
+    pub fn put_value(&self, key: &CacheKey, value: &impl Serialize) -> io::Result<()> {
+        self.keep(key, value)
+    }
+
     /// Keeps code under a key. What is larger than the limit is not kept.
     ///
     /// # Errors

@@ -16,6 +16,18 @@ pub(super) const HASH_BYTES: usize = 32;
 pub struct CacheKey(pub(super) [u8; HASH_BYTES]);
 
 impl CacheKey {
+    /// The key of something that a front end makes out of these parts, and this build of the compiler; `kind` tells it
+    /// from what others make.
+    pub fn of_parts(kind: &str, parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        let mut hasher = Hasher(Sha256::new());
+        hasher.part("front end");
+        hasher.part(kind);
+        hasher.part(BUILD);
+        hasher.part(cranelift_codegen::VERSION);
+        parts.into_iter().for_each(|part| hasher.part(part));
+        CacheKey(hasher.0.finalize().into())
+    }
+
     /// The hash.
     pub fn as_bytes(&self) -> &[u8; HASH_BYTES] {
         &self.0

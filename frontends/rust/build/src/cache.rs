@@ -1,13 +1,16 @@
-//! What was translated is kept beside what cargo keeps: the same texts with the same options give the same object.
+//! What was translated is kept beside what cargo keeps: the same texts with the same options give the same object. A
+//! cache that machines share keeps it under a key that has nothing of the machine but what is in the texts.
 
 use crate::cargo::Text;
 use crate::compiled::{Compiled, Description};
 use crate::error::Error;
+use cranelift_thisgpu::compile::CacheKey;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A result of earlier, with everything that it depends on.
 #[derive(Serialize, Deserialize)]
@@ -50,6 +53,63 @@ impl Inputs {
         ))
     }
 }
+
+/// What a shared cache keeps of a compilation.
+#[derive(Serialize, Deserialize)]
+pub struct Shared {
+    object: Vec<u8>,
+    clif: String,
+    description: Description,
+    warnings: Vec<String>,
+}
+
+impl Shared {
+    /// The key of what these texts and options give.
+    ///
+    /// # Errors
+    /// A program that cannot be read: the translator is part of it.
+    pub fn key(texts: &[Text], contents: &[String], options: &str) -> Result<CacheKey, Error> {
+        let translator = TRANSLATOR.get_or_init(|| {
+            let program = std::env::current_exe().and_then(fs::read)?;
+            Ok::<_, std::io::Error>(CacheKey::of_parts("program", [program]).to_string())
+        });
+        let translator = match translator {
+            Ok(translator) => translator.as_str(),
+            Err(error) => return Err(Error::Unexpected(format!("the program: {error}"))),
+        };
+        let names = texts.iter().map(|text| text.name.as_str());
+        let parts = names.chain(contents.iter().map(String::as_str));
+        Ok(CacheKey::of_parts(
+            "crate of Rust kernels",
+            [translator, options].into_iter().chain(parts),
+        ))
+    }
+
+    /// What is to be kept of a result.
+    pub fn of(compiled: &Compiled) -> Shared {
+        Shared {
+            object: compiled.object.clone(),
+            clif: compiled.clif.clone(),
+            description: compiled.description.clone(),
+            warnings: compiled.warnings.clone(),
+        }
+    }
+
+    /// The result; names of its sources begin in a folder.
+    pub fn into_compiled(self, source_folder: &Path) -> Compiled {
+        Compiled {
+            object: self.object,
+            clif: self.clif,
+            description: self.description,
+            is_fresh: true,
+            source_folder: source_folder.into(),
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// The hash of the program that the translator is part of.
+static TRANSLATOR: OnceLock<std::io::Result<String>> = OnceLock::new();
 
 /// Most bytes of a file of a result (*assumed*: more than any program of kernels has).
 const MOST_BYTES: u64 = 1 << 30;

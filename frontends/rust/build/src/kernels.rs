@@ -1,16 +1,21 @@
 //! A crate of kernels, from its directory to an object.
 
-use crate::cache::{Cache, Inputs};
+use crate::cache::{Cache, Inputs, Shared};
 use crate::cargo::{Settings, Text};
 use crate::compiled::{Compiled, Description};
 use crate::error::Error;
 use crate::{descriptor, generate, library, toolchain};
+use cranelift_thisgpu::compile::Cache as SharedCache;
 use cranelift_thisgpu::{KernelOptions, Options};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thisgpu_llvm::flags::{Checks, Compilation, DebugInfo, OptLevel, flags};
 use thisgpu_llvm::{Kernel, Module, Panics, Program};
+
+/// The environment's name of the folder with the shared cache.
+const FOLDER: &str = "THISGPU_CACHE";
 
 /// A crate of kernels, and how it is compiled.
 ///
@@ -42,6 +47,7 @@ pub struct Kernels {
     panics: Panics,
     options: Options,
     settings: Settings,
+    shared: Option<Arc<SharedCache>>,
 }
 
 impl Default for Kernels {
@@ -61,6 +67,7 @@ impl Kernels {
             panics: Panics::Message,
             options: Options::default(),
             settings: Settings::default(),
+            shared: None,
         }
     }
 
@@ -152,6 +159,14 @@ impl Kernels {
         self
     }
 
+    /// A cache that machines share: what another one has made of the same LLVM IR with the same program and options is
+    /// not made again. A store that fails costs a warning in the log, not the compilation. Without this it is the
+    /// folder that `THISGPU_CACHE` names, if the environment has that.
+    pub fn shared_cache(mut self, cache: Arc<SharedCache>) -> Self {
+        self.shared = Some(cache);
+        self
+    }
+
     /// Compiles.
     ///
     /// # Errors
@@ -203,18 +218,29 @@ impl Kernels {
         let optimised = Compilation::Optimised(self.level);
         let texts = build(optimised, target.join(format!("opt-{variant}")))?;
         let options = format!(
-            "{}\n{}\n{}\n{:?}\n{:?}",
-            identity(),
+            "{}\n{}\n{:?}\n{:?}",
             toolchain.verbose,
             flags(optimised, self.checks, debug).join("\n"),
             self.panics,
             self.options
         );
-        let (inputs, contents) = Inputs::read(&texts, options)?;
+        let own = format!("{}\n{options}", identity());
+        let (inputs, contents) = Inputs::read(&texts, own)?;
         let cache = Cache::new(&target.join(format!("kernels-{}-{variant}", package.name)));
         // Whoever compiles the same crate at the same time waits, and finds the result.
         let _lock = cache.lock()?;
         if let Some(compiled) = cache.get(&inputs, &package.workspace) {
+            return Ok(compiled);
+        }
+        let shared = match self.shared_or_named()? {
+            Some(shared) => Some((shared, Shared::key(&texts, &contents, &options)?)),
+            None => None,
+        };
+        if let Some((shared, key)) = &shared
+            && let Some(found) = shared.get_value::<Shared>(key)
+        {
+            let compiled = found.into_compiled(&package.workspace);
+            cache.put(inputs, &compiled)?;
             return Ok(compiled);
         }
         let program = link(&texts, &contents, &package.workspace)?;
@@ -268,7 +294,23 @@ impl Kernels {
                 .collect(),
         };
         cache.put(inputs, &compiled)?;
+        if let Some((shared, key)) = &shared {
+            // It says itself that it fails.
+            let _ = shared.put_value(key, &Shared::of(&compiled));
+        }
         Ok(compiled)
+    }
+
+    /// The shared cache, or the folder that the environment names.
+    fn shared_or_named(&self) -> Result<Option<Arc<SharedCache>>, Error> {
+        if self.shared.is_some() {
+            return Ok(self.shared.clone());
+        }
+        let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
+            return Ok(None);
+        };
+        let opened = SharedCache::open(&folder, SharedCache::DEFAULT_LIMIT);
+        Ok(Some(Arc::new(opened.map_err(Error::file(&folder))?)))
     }
 
     /// Does all that a build script has to: compiles, writes `kernels.rs` and `kernels.elf` to `OUT_DIR`, and tells
@@ -296,6 +338,7 @@ impl Kernels {
         };
         let toolchain = toolchain::find(self.settings.toolchain.as_deref())?;
         // Said first, so that a build that fails is tried again when something has changed.
+        println!("cargo::rerun-if-env-changed={FOLDER}");
         println!(
             "cargo::rerun-if-changed={}",
             self.crate_dir.join("Cargo.toml").display()

@@ -8,5 +8,6 @@ mod peers;
 mod programs;
 mod registry;
 mod runtime;
+mod shared;
 mod sharing;
 mod together;
