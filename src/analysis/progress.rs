@@ -7,8 +7,8 @@
 //! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read.
 //!   Plain loads never count: who waits uses atomics (`docs/clif.md`). What was read is followed through memory of
 //!   all kinds, and through callees. Exempt are cycles that end without help: every turn passes an edge on which it
-//!   surely got somewhere ([`super::advance`]). A call of a function that polls is polling too, and so is a uniform
-//!   loop: only some lanes of a warp may be in it;
+//!   surely got somewhere ([`super::advance`]). A call of a function that polls is polling too, but not in front of a
+//!   trap (a message is written there), and so is a uniform loop: only some lanes of a warp may be in it;
 //! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or
 //!   where one of both is unknown; calls that may write; the return of a device function, behind which anything may
 //!   follow. Two parameters of a kernel may point to the same object for an atomic write. A plain store releases only
@@ -20,6 +20,7 @@
 use super::advance::counting;
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
+use super::endings::extend_reaching;
 use super::polling::{Cycle, Observed, observed, polled_cycles};
 use super::provenance::Provenance;
 use super::roots::Root;
@@ -109,7 +110,10 @@ impl Progress {
             }
             found.polls = true;
         }
-        for &block in blocks {
+        let goes_on = before_returns(func, flow);
+        // Lanes that only trap are waited for by nobody: where they wait, they keep nobody from going on.
+        let only_trap = |block: Block| flow.ends_lanes(block) && !goes_on[block];
+        for &block in blocks.iter().filter(|block| !only_trap(**block)) {
             for inst in func.layout.block_insts(block).filter(|inst| polls(*inst)) {
                 found.calls[block] = true;
                 found.polls = true;
@@ -156,6 +160,21 @@ impl Progress {
     pub fn releases(&self, inst: Inst) -> bool {
         self.releases.contains(inst)
     }
+}
+
+/// Blocks from which lanes may come to an exit that is no trap.
+fn before_returns(func: &Function, flow: &ControlFlow) -> SecondaryMap<Block, bool> {
+    let is_return = |block: &Block| {
+        let last = func.layout.last_inst(*block);
+        flow.successors(*block).next().is_none()
+            && last.is_some_and(|last| func.dfg.insts[last].opcode() != Opcode::Trap)
+    };
+    let returns: Vec<Block> = (flow.reverse_postorder().iter().copied())
+        .filter(is_return)
+        .collect();
+    let mut before = SecondaryMap::new();
+    extend_reaching(flow.cfg(), &returns, &mut before);
+    before
 }
 
 /// What the writes of a function do to the objects that they may reach, each kind once.
