@@ -110,17 +110,25 @@ impl Progress {
             }
             found.polls = true;
         }
-        let goes_on = before_returns(func, flow);
-        // Lanes that only trap are waited for by nobody: where they wait, they keep nobody from going on.
-        let only_trap = |block: Block| flow.ends_lanes(block) && !goes_on[block];
-        for &block in blocks.iter().filter(|block| !only_trap(**block)) {
-            for inst in func.layout.block_insts(block).filter(|inst| polls(*inst)) {
-                found.calls[block] = true;
-                found.polls = true;
-                // Lanes that wait for lanes wait for no memory.
-                if !callees.call(func, inst).is_some_and(|call| call.pairs) {
-                    polled = vec![Root::Unknown];
-                }
+        let in_block = |block: Block| {
+            func.layout
+                .block_insts(block)
+                .map(move |inst| (block, inst))
+        };
+        let mut calls = (blocks.iter().flat_map(|&block| in_block(block)))
+            .filter(|(_, inst)| polls(*inst))
+            .peekable();
+        let goes_on = (calls.peek().is_some()).then(|| before_returns(func, flow));
+        for (block, inst) in calls {
+            // Lanes that only trap are waited for by nobody: where they wait, they keep nobody from going on.
+            if flow.ends_lanes(block) && goes_on.as_ref().is_some_and(|goes_on| !goes_on[block]) {
+                continue;
+            }
+            found.calls[block] = true;
+            found.polls = true;
+            // Lanes that wait for lanes wait for no memory.
+            if !callees.call(func, inst).is_some_and(|call| call.pairs) {
+                polled = vec![Root::Unknown];
             }
         }
         if found.polls {

@@ -172,7 +172,7 @@ impl Kernels {
     /// # Errors
     /// A toolchain that is not there; what cargo and rustc find wrong, whose messages are on standard
     /// error; what cannot be translated, with its Rust lines; barriers that LLVM's passes moved; a crate without
-    /// kernels.
+    /// kernels; a folder of `THISGPU_CACHE` that cannot be made.
     pub fn compile(&self) -> Result<Compiled, Error> {
         let toolchain = toolchain::find(self.settings.toolchain.as_deref())?;
         let package = self.settings.package(&self.crate_dir, &toolchain.host)?;
