@@ -4,6 +4,7 @@
 //! ([`super::meeting`]). [`Callees`] holds the summaries of everything that one function refers to; rows of the
 //! intrinsics' table are summarised here, other functions by whoever knows the module.
 
+use super::endings::traps;
 use crate::constants::integer;
 use crate::intrinsics::resolve::Intrinsics;
 use crate::intrinsics::{self, Effect, Intrinsic, Lowering};
@@ -209,11 +210,22 @@ impl Callees {
         }
     }
 
-    /// Whether a function that is called, and is no intrinsic, may acquire.
-    pub fn any_acquires(&self) -> bool {
+    /// Whether a function that is called, and is no intrinsic, may acquire. Calls in front of a trap do not count:
+    /// nothing comes behind them, and what was before is ordered where they release.
+    pub fn any_acquires(&self, func: &ir::Function) -> bool {
         let acquires =
             |callee: &Option<Function>| matches!(callee, Some(Function::Other(s)) if s.acquires);
-        self.indirect.acquires || self.functions.values().any(acquires)
+        if !self.indirect.acquires && !self.functions.values().any(acquires) {
+            return false;
+        }
+        let mut going_on = func.layout.blocks().filter(|&block| !traps(func, block));
+        going_on.any(|block| {
+            let mut insts = func.layout.block_insts(block);
+            insts.any(|inst| {
+                let call = self.call(func, inst);
+                call.is_some_and(|call| !call.intrinsic && call.summary.acquires)
+            })
+        })
     }
 
     /// Whether there may be a call that waits for lanes until they have ended.

@@ -14,6 +14,7 @@
 //! there too: the branch is as good as the guard `@P EXIT`.
 
 use super::calls::Callees;
+use super::control_flow::ControlFlow;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{Block, Function, Opcode};
@@ -103,13 +104,14 @@ impl Finder<'_> {
         let mut main: Vec<Block> = exits
             .iter()
             .copied()
-            .filter(|&exit| !self.kernel && !self.is_trap(exit))
+            .filter(|&exit| !self.kernel && !traps(self.func, exit))
             .collect();
         let convergent: Vec<Block> = rpo
             .iter()
             .copied()
             .filter(|&block| {
-                let before_trap = matches!(ahead[block], Ahead::One(exit) if self.is_trap(exit));
+                let before_trap =
+                    matches!(ahead[block], Ahead::One(exit) if traps(self.func, exit));
                 let calls = self.func.layout.block_insts(block);
                 let mut calls = calls.filter_map(|inst| self.callees.call(self.func, inst));
                 calls.any(|call| call.summary.convergent && (call.intrinsic || !before_trap))
@@ -138,11 +140,6 @@ impl Finder<'_> {
             main.extend(rpo.first().and_then(|&entry| largest[entry]));
         }
         main
-    }
-
-    fn is_trap(&self, block: Block) -> bool {
-        let last = self.func.layout.last_inst(block);
-        last.is_some_and(|inst| self.func.dfg.insts[inst].opcode() == Opcode::Trap)
     }
 
     /// The exits that each block leads to. A block changes at most twice.
@@ -179,7 +176,7 @@ impl Finder<'_> {
             }
         }
         let mut order: Vec<usize> = (0..exits.len()).collect();
-        order.sort_by_key(|&at| Reverse((!self.is_trap(exits[at]), size[exits[at]], at)));
+        order.sort_by_key(|&at| Reverse((!traps(self.func, exits[at]), size[exits[at]], at)));
         let mut largest: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
         for exit in order.into_iter().map(|at| exits[at]) {
             let mut work = vec![exit];
@@ -201,6 +198,12 @@ impl Finder<'_> {
     }
 }
 
+/// Whether the block ends in a trap: a call in it says what is wrong, and does not come back.
+pub(super) fn traps(func: &Function, block: Block) -> bool {
+    let last = func.layout.last_inst(block);
+    last.is_some_and(|inst| func.dfg.insts[inst].opcode() == Opcode::Trap)
+}
+
 /// Adds the blocks from which one of `targets` can be reached to those `seen`.
 pub(super) fn extend_reaching(
     cfg: &ControlFlowGraph,
@@ -212,6 +215,35 @@ pub(super) fn extend_reaching(
         if !std::mem::replace(&mut seen[block], true) {
             work.extend(cfg.pred_iter(block).map(|pred| pred.block));
         }
+    }
+}
+
+/// Blocks from which lanes only come to a trap, while others may go on elsewhere. Nobody waits for those lanes, and
+/// nobody learns what they read.
+pub(super) struct Trapping<'a> {
+    flow: &'a ControlFlow,
+    before_returns: SecondaryMap<Block, bool>,
+}
+
+impl<'a> Trapping<'a> {
+    /// Looks at `func`, whose control flow is `flow`.
+    pub(super) fn find(func: &Function, flow: &'a ControlFlow) -> Self {
+        let is_return =
+            |block: &Block| flow.successors(*block).next().is_none() && !traps(func, *block);
+        let returns: Vec<Block> = (flow.reverse_postorder().iter().copied())
+            .filter(is_return)
+            .collect();
+        let mut before_returns = SecondaryMap::new();
+        extend_reaching(flow.cfg(), &returns, &mut before_returns);
+        Trapping {
+            flow,
+            before_returns,
+        }
+    }
+
+    /// Whether `block` is one.
+    pub(super) fn contain(&self, block: Block) -> bool {
+        self.flow.ends_lanes(block) && !self.before_returns[block]
     }
 }
 

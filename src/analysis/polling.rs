@@ -12,6 +12,7 @@
 use super::advance::Advance;
 use super::components::components;
 use super::control_flow::ControlFlow;
+use super::endings::Trapping;
 use super::graph::{Graph, PostDominators};
 use super::taint::{Accesses, Places, Taint};
 use super::uses::Users;
@@ -198,7 +199,8 @@ pub struct Observed {
     pub recursion: bool,
 }
 
-/// Finds out what depends on observations in `func`; `recurs` says which calls lead back to it.
+/// Finds out what depends on observations in `func`; `recurs` says which calls lead back to it. What lanes do that only
+/// trap does not count: nobody waits for them, and they tell nobody.
 pub fn observed(
     func: &Function,
     flow: &ControlFlow,
@@ -210,10 +212,16 @@ pub fn observed(
         let blocks = members.iter();
         blocks.flat_map(|&block| func.layout.block_insts(block))
     };
-    let atomics: Vec<Inst> = insts().filter(|&inst| accesses.observes(inst)).collect();
+    let mut atomics: Vec<Inst> = insts().filter(|&inst| accesses.observes(inst)).collect();
     if atomics.is_empty() {
         return Observed::default();
     }
+    let trapping = Trapping::find(func, flow);
+    let goes_on = |inst: &Inst| {
+        let home = func.layout.inst_block(*inst);
+        home.is_some_and(|home| !trapping.contain(home))
+    };
+    atomics.retain(goes_on);
     let mut within: EntitySet<Block> = EntitySet::new();
     within.extend(members.iter().copied());
     let users = Users::compute(func);
@@ -229,6 +237,7 @@ pub fn observed(
     let again = |inst: Inst| {
         let home = func.layout.inst_block(inst);
         recurs(inst)
+            && goes_on(&inst)
             && (unknown || tainted(inst) || home.is_some_and(|home| taint.decided.contains(home)))
     };
     Observed {

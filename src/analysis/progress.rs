@@ -20,7 +20,7 @@
 use super::advance::counting;
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::endings::extend_reaching;
+use super::endings::{Trapping, traps};
 use super::polling::{Cycle, Observed, observed, polled_cycles};
 use super::provenance::Provenance;
 use super::roots::Root;
@@ -118,10 +118,10 @@ impl Progress {
         let mut calls = (blocks.iter().flat_map(|&block| in_block(block)))
             .filter(|(_, inst)| polls(*inst))
             .peekable();
-        let goes_on = (calls.peek().is_some()).then(|| before_returns(func, flow));
+        let trapping = (calls.peek().is_some()).then(|| Trapping::find(func, flow));
         for (block, inst) in calls {
-            // Lanes that only trap are waited for by nobody: where they wait, they keep nobody from going on.
-            if flow.ends_lanes(block) && goes_on.as_ref().is_some_and(|goes_on| !goes_on[block]) {
+            // Where lanes wait that only trap, they keep nobody from going on.
+            if trapping.as_ref().is_some_and(|traps| traps.contain(block)) {
                 continue;
             }
             found.calls[block] = true;
@@ -168,21 +168,6 @@ impl Progress {
     pub fn releases(&self, inst: Inst) -> bool {
         self.releases.contains(inst)
     }
-}
-
-/// Blocks from which lanes may come to an exit that is no trap.
-fn before_returns(func: &Function, flow: &ControlFlow) -> SecondaryMap<Block, bool> {
-    let is_return = |block: &Block| {
-        let last = func.layout.last_inst(*block);
-        flow.successors(*block).next().is_none()
-            && last.is_some_and(|last| func.dfg.insts[last].opcode() != Opcode::Trap)
-    };
-    let returns: Vec<Block> = (flow.reverse_postorder().iter().copied())
-        .filter(is_return)
-        .collect();
-    let mut before = SecondaryMap::new();
-    extend_reaching(flow.cfg(), &returns, &mut before);
-    before
 }
 
 /// What the writes of a function do to the objects that they may reach, each kind once.
@@ -418,13 +403,24 @@ fn is_through(func: &Function, to: Root, polled: Root) -> bool {
 /// instruction.
 pub fn effects(func: &Function, callees: &Callees) -> Summary {
     let mut found = Summary::NONE;
+    let returns = func.layout.blocks().any(|block| {
+        let last = func.layout.last_inst(block);
+        last.is_some_and(|last| func.dfg.insts[last].opcode().is_return())
+    });
     for block in func.layout.blocks() {
+        // A call directly in front of a trap says what is wrong, while the others go on.
+        let says_what_is_wrong = returns && traps(func, block);
         for inst in func.layout.block_insts(block) {
             let data = &func.dfg.insts[inst];
             if let Some(call) = callees.call(func, inst) {
+                let counts = call.intrinsic || !says_what_is_wrong;
                 found = found.or(Summary {
+                    polls: false,
                     observes: false,
                     gathers: false,
+                    convergent: call.summary.convergent && counts,
+                    counts_all: call.summary.counts_all && counts,
+                    acquires: call.summary.acquires && counts,
                     ..call.summary
                 });
                 continue;

@@ -208,7 +208,8 @@ impl Preparer {
         // The function before goes when the next one takes its place.
         std::mem::swap(&mut context.func, &mut prepared.func);
         prepared.accesses_memory = contents.has_accesses();
-        let calls_atomics = contents.has(&calls::OPCODES) && prepared.callees.any_acquires();
+        let calls_atomics =
+            contents.has(&calls::OPCODES) && prepared.callees.any_acquires(&prepared.func);
         prepared.has_atomics = contents.has(&ATOMICS) || intrinsics.has_atomics() || calls_atomics;
         prepared.intrinsics = intrinsics;
         prepared.kernel = options.kernel;

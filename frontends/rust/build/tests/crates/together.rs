@@ -1,10 +1,10 @@
 //! What lanes and blocks do together, beside a model on the host.
 
 use crate::common;
-use crate::common::{Random, THREADS, ran};
+use crate::common::{Random, THREADS, example, ran};
 use bytemuck::{Pod, Zeroable};
 use half::f16;
-use thisgpu_build::{Device, Grid, Module};
+use thisgpu_build::{Compiled, Device, Grid, Kernels, Module, OptLevel};
 
 fn checking() -> (Device, Module) {
     common::checking(&THREADS)
@@ -380,4 +380,68 @@ fn floats_are_changed_by_many_threads() {
         (single, pairs[0]),
         (vec![0.0, 3.0, -3.0, 0.0, 2.5], [0.0, 0.0])
     );
+}
+
+fn compile(kernels: Kernels) -> Compiled {
+    kernels.compile().unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn lanes_meet_behind_checked_indices_in_every_build() {
+    let builds = [
+        THREADS.clone(),
+        compile(example("threads").overflow_checks(true)),
+        compile(example("threads").opt_level(OptLevel::parse("0").unwrap())),
+        compile(
+            example("threads")
+                .opt_level(OptLevel::parse("0").unwrap())
+                .panic_messages(false),
+        ),
+    ];
+    for compiled in builds {
+        let (device, module) = common::checking(&compiled);
+        let mut random = Random(7);
+        // A tree with its root in lane 0: each points to one before it.
+        let next: Vec<u32> = (0..32u64)
+            .map(|lane| (random.bits() % lane.max(1)) as u32)
+            .collect();
+        let table: Vec<u32> = (0..4).map(|_| random.bits() as u32).collect();
+        let (list, factors) = (device.upload(&next), device.upload(&table));
+        let mut out = device.zeros::<[u32; 3]>(32).unwrap();
+        ran(
+            &module,
+            "behind_checks",
+            Grid::new([1; 3], [32, 1, 1]),
+            |launch| {
+                launch
+                    .arg(&list.unwrap())
+                    .arg(&factors.unwrap())
+                    .arg(&mut out)
+            },
+        );
+        let steps: Vec<u32> = (0..32u32)
+            .map(|lane| {
+                let path = std::iter::successors(Some(lane), |at| Some(next[*at as usize]));
+                path.take_while(|at| *at != 0).count() as u32
+            })
+            .collect();
+        let many = (0..32).filter(|lane| steps[*lane] > 2);
+        let many: u32 = many.map(|lane| 1 << lane).sum();
+        // What each step of the scan takes from below, as the lanes do it together.
+        let mut scanned: Vec<u32> = (0..32).collect();
+        for distance in [1, 2, 4, 8, 16] {
+            let before = scanned.clone();
+            for lane in distance..32 {
+                let (a, b) = (before[lane - distance], before[lane]);
+                let factor = table[a as usize % 4];
+                scanned[lane] = a
+                    .wrapping_mul(table[0])
+                    .wrapping_add(b.wrapping_mul(factor));
+            }
+        }
+        let expected: Vec<[u32; 3]> = (0..32)
+            .map(|lane| [steps[lane], many, scanned[lane]])
+            .collect();
+        assert_eq!(out.to_vec().unwrap(), expected);
+    }
 }

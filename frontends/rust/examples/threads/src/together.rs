@@ -333,3 +333,27 @@ pub fn tell(x: &[u32]) {
         println!("{:?}", &x[..]);
     }
 }
+
+/// What a warp finds behind indices that are checked, a panic with a message each: the steps that each lane took along
+/// a list, which lanes took more than two, and what a scan by a table comes to.
+#[kernel]
+pub fn behind_checks(next: &[u32], table: &[u32], mut out: DisjointMut<[u32; 3]>) {
+    let mut at = warp::lane();
+    let mut steps = 0;
+    while at != 0 {
+        at = next[at as usize];
+        steps += 1;
+    }
+    let many = warp::ballot(steps > 2);
+    let scanned = warp::scan([warp::lane(); 10], |before, own| {
+        core::array::from_fn(|i| {
+            let factor = table[before[i] as usize % 4];
+            before[i]
+                .wrapping_mul(table[0])
+                .wrapping_add(own[i].wrapping_mul(factor))
+        })
+    });
+    if let Some(out) = out.thread_mut() {
+        *out = [steps, many, scanned[9]];
+    }
+}
