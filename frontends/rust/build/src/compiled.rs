@@ -15,6 +15,8 @@ pub struct Description {
     pub statics: Vec<StaticDescription>,
     /// Texts of `println!` by their numbers.
     pub formats: Vec<(u32, String)>,
+    /// A static that may hold an address from launch to launch, if there is one: then the heap is not freed between.
+    pub heap_holder: Option<String>,
 }
 
 /// A compiled crate of kernels.

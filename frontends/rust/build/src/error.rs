@@ -119,6 +119,19 @@ pub enum Error {
         /// How many were given.
         given: usize,
     },
+    /// A launch wants a larger heap than the one that has to stay.
+    #[error(
+        "a heap of {wanted} bytes: the static `{holder}` may point into the heap of the first launch, so that one stays \
+         with the module, and has {bytes} bytes; give the first launch as many, or load the module again"
+    )]
+    Heap {
+        /// The static.
+        holder: String,
+        /// Bytes of the heap that is there.
+        bytes: u64,
+        /// Bytes that the launch wants.
+        wanted: u64,
+    },
     /// A kernel panicked.
     #[error("{}", panicked(what, message.as_deref(), *heap, fault))]
     Panic {

@@ -249,6 +249,7 @@ mod tests {
                 name: "movers".into(),
                 kernels: vec![kernel, test],
                 formats: vec![(1, "a \"b\"".into())],
+                heap_holder: None,
                 statics: vec![StaticDescription {
                     name: "WEIGHTS".into(),
                     place: "src/lib.rs:9".into(),

@@ -4,7 +4,7 @@ use crate::cache::{Cache, Inputs, Shared};
 use crate::cargo::{Settings, Text};
 use crate::compiled::{Compiled, Description};
 use crate::error::Error;
-use crate::{descriptor, generate, library, toolchain};
+use crate::{descriptor, generate, library, runtime, toolchain};
 use cranelift_thisgpu::compile::Cache as SharedCache;
 use cranelift_thisgpu::{KernelOptions, Options};
 use std::env;
@@ -285,6 +285,7 @@ impl Kernels {
                 name: package.name.clone(),
                 formats: descriptor::formats(&program)?,
                 statics: descriptor::statics(&program)?,
+                heap_holder: runtime::heap_holder(&translation.mutable),
                 kernels,
             },
             is_fresh: false,

@@ -4,7 +4,7 @@ use crate::argument::{self, Argument, Passed};
 use crate::compiled::{Compiled, Description};
 use crate::descriptor::{KernelDescription, StaticDescription};
 use crate::error::{Error, Message};
-use crate::{output, runtime};
+use crate::{names, output, runtime};
 use cranelift_thisgpu::driver::{self, Pod};
 use cranelift_thisgpu::sim::debug::Session;
 use cranelift_thisgpu::{Buffer, Device, DeviceError, Fault, Grid, Report, Stream};
@@ -18,7 +18,7 @@ pub struct Module {
     module: driver::Module,
     description: Arc<Description>,
     device: Device,
-    /// The memory of the launch that was started last.
+    /// The heap of the launch that was started last.
     heap: Arc<Mutex<Option<Buffer>>>,
 }
 
@@ -176,7 +176,8 @@ impl Module {
     }
 
     /// The outcome of a launch, and what was printed.
-    fn told(&self, outcome: Result<Report, DeviceError>) -> (Result<Report, Error>, String) {
+    fn told(&self, mut outcome: Result<Report, DeviceError>) -> (Result<Report, Error>, String) {
+        names::say_in(&mut outcome);
         let outcome = outcome.map_err(|error| self.explained(error));
         match output::take(&self.module, &self.description.formats) {
             Ok(text) => (outcome, text),
@@ -245,7 +246,9 @@ impl Launch<'_> {
     }
 
     /// Bytes that its threads can allocate together, if its kernels allocate and bring no allocator of their own:
-    /// 16 MiB unless said otherwise. They are freed with the launch.
+    /// 16 MiB unless said otherwise. They are freed with the launch, unless a static of the program may hold an address
+    /// (kernels may change it, and it has 8 bytes or more): then the first launch's heap stays with the module, and a
+    /// later launch cannot have a larger one.
     pub fn heap(mut self, bytes: u64) -> Self {
         self.heap = bytes;
         self
@@ -284,8 +287,19 @@ impl Launch<'_> {
 
     fn give_heap(&self) -> Result<(), Error> {
         let module = &self.kernel.module;
-        let memory = runtime::give_heap(&module.device, &module.module, self.heap)?;
-        *module.heap.lock().unwrap_or_else(PoisonError::into_inner) = memory;
+        let mut heap = module.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(holder), Some(memory)) = (&module.description.heap_holder, &*heap) {
+            // What a static holds must be there as long as the static.
+            if self.heap > memory.bytes() {
+                return Err(Error::Heap {
+                    holder: holder.clone(),
+                    bytes: memory.bytes(),
+                    wanted: self.heap,
+                });
+            }
+            return runtime::limit_heap(&module.module, self.heap);
+        }
+        *heap = runtime::give_heap(&module.device, &module.module, self.heap)?;
         Ok(())
     }
 

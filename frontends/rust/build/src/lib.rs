@@ -29,6 +29,7 @@ mod generate;
 mod kernels;
 mod launch;
 mod library;
+mod names;
 mod output;
 mod runtime;
 mod toolchain;

@@ -2,7 +2,9 @@
 //! `library/lib.rs` says what lies where.
 
 use crate::error::{Error, Heap, Message};
+use crate::names::said;
 use cranelift_thisgpu::{Buffer, Device, driver};
+use thisgpu_llvm::MutableVariable;
 
 /// The objects, by their symbols.
 const HEAP: &str = "__thisgpu_heap";
@@ -13,6 +15,19 @@ pub const HEAP_BYTES: u64 = 16 << 20;
 
 /// Words in front of a panic's text.
 const WORDS: usize = 13;
+
+/// How the symbols begin of what this library and that of kernels have; none holds an address of the heap.
+const OWN: &str = "__thisgpu_";
+
+/// The static that may hold an address of the heap from one launch to the next, if there is one: any that kernels may
+/// change and that has room for an address. Those that the host fills hold numbers.
+pub fn heap_holder(mutable: &[MutableVariable]) -> Option<String> {
+    let mut holders = mutable.iter().filter(|variable| {
+        variable.bytes >= size_of::<u64>() as u64 && !variable.symbol.starts_with(OWN)
+    });
+    let holder = holders.next()?;
+    Some(said(&holder.symbol))
+}
 
 /// Gives a launch its heap, if its kernels have one. The memory has to stay until the launch has ended.
 pub fn give_heap(
@@ -31,6 +46,14 @@ pub fn give_heap(
     header.clear()?;
     header.slice(0..16)?.write(&[memory.address(), bytes])?;
     Ok(Some(memory))
+}
+
+/// Lets a launch take no more than so many bytes of a heap that is there already.
+pub fn limit_heap(module: &driver::Module, bytes: u64) -> Result<(), Error> {
+    if let Some(header) = module.data(HEAP) {
+        header.slice(8..16)?.write(&[bytes])?;
+    }
+    Ok(())
 }
 
 /// How full a heap is.

@@ -23,4 +23,4 @@ pub use device::{is_convergent, pure_intrinsics};
 pub use error::{Error, Moved, Place, Problem, ReadError};
 pub use link::{Panics, Program, Symbol};
 pub use model::Module;
-pub use translate::{Kernel, Translation, clif, translate};
+pub use translate::{Kernel, MutableVariable, Translation, clif, translate};

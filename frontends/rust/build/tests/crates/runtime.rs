@@ -60,9 +60,47 @@ pub fn aligns(out: &[core::sync::atomic::AtomicU32]) {
 }
 "#;
 
+/// A crate whose static keeps what one launch has allocated for those behind it.
+const KEEPING: &str = r#"#![no_std]
+extern crate alloc;
+use alloc::{boxed::Box, vec, vec::Vec};
+use core::sync::atomic::{AtomicPtr, Ordering::{Acquire, AcqRel}};
+use thisgpu_gpu::*;
+
+static TABLE: AtomicPtr<Vec<u64>> = AtomicPtr::new(core::ptr::null_mut());
+
+fn table() -> &'static [u64] {
+    let mut known = TABLE.load(Acquire);
+    if known.is_null() {
+        let own = Box::into_raw(Box::new((0..8).map(|i| i * i).collect()));
+        match TABLE.compare_exchange(known, own, AcqRel, Acquire) {
+            Ok(_) => known = own,
+            Err(first) => {
+                // SAFETY: nobody else has it.
+                drop(unsafe { Box::from_raw(own) });
+                known = first;
+            }
+        }
+    }
+    // SAFETY: who is first writes it once.
+    unsafe { &*known }
+}
+
+#[kernel]
+pub fn look(mut y: DisjointMut<u64>) {
+    let mine: Vec<u64> = vec![7777; 8];
+    let table = table();
+    if let Some(y) = y.thread_mut() {
+        *y = table[thread::index_x() as usize % 8] + (mine[0] - 7777);
+    }
+}
+"#;
+
 /// What the crate is compiled by; tests share what comes of it.
-static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
-    let folder = common::target().join("runtime-crate");
+static KERNELS: LazyLock<Kernels> = LazyLock::new(|| kernels("runtime", SOURCE));
+
+fn kernels(name: &str, source: &str) -> Kernels {
+    let folder = common::target().join(format!("{name}-crate"));
     let library = format!("{}/../gpu", env!("CARGO_MANIFEST_DIR"));
     let manifest = format!(
         "[package]\nname = \"given\"\nedition = \"2024\"\n[dependencies]\nthisgpu-gpu = {{ path = {library:?} \
@@ -70,13 +108,13 @@ static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
     );
     std::fs::create_dir_all(folder.join("src")).expect("room");
     std::fs::write(folder.join("Cargo.toml"), manifest).expect("room");
-    std::fs::write(folder.join("src/lib.rs"), SOURCE).expect("room");
+    std::fs::write(folder.join("src/lib.rs"), source).expect("room");
     Kernels::new()
         .crate_dir(folder)
-        .target_dir(common::target().join("runtime"))
+        .target_dir(common::target().join(name))
         .offline(true)
         .quiet(true)
-});
+}
 
 fn compiled(messages: bool) -> Compiled {
     let kernels = KERNELS.clone().panic_messages(messages);
@@ -222,4 +260,39 @@ fn memory_is_used_again_and_ends() {
         .run()
         .expect("room");
     assert_eq!(out.to_vec().expect("there"), (0..64).collect::<Vec<u32>>());
+}
+
+#[test]
+fn what_a_static_points_to_stays() {
+    let compiled = kernels("keeping", KEEPING).compile();
+    let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
+    let device = checking();
+    let module = compiled.load(&device).expect("room");
+    let mut out = device.zeros::<u64>(32).expect("room");
+    let mut launch = |heap: u64| {
+        let kernel = module.kernel("look").expect("there");
+        let launch = kernel.launch(Grid::new([1; 3], [32, 1, 1])).heap(heap);
+        launch
+            .arg(&mut out)
+            .run()
+            .map(|_| out.to_vec().expect("there"))
+    };
+    let squares: Vec<u64> = (0..32).map(|i| (i % 8) * (i % 8)).collect();
+    for _ in 0..3 {
+        assert_eq!(launch(1 << 20).expect("room"), squares);
+    }
+    // A smaller bound holds for what is allocated anew.
+    assert_eq!(launch(1 << 16).expect("blocks are used again"), squares);
+    let error = launch(1 << 21)
+        .expect_err("the heap cannot grow")
+        .to_string();
+    assert!(
+        error.contains("TABLE") && error.contains("1048576 bytes"),
+        "{error}"
+    );
+    let again = compiled.load(&device).expect("room");
+    let kernel = again.kernel("look").expect("there");
+    let larger = kernel.launch(Grid::new([1; 3], [32, 1, 1])).heap(1 << 21);
+    larger.arg(&mut out).run().expect("a heap of its own");
+    assert_eq!(out.to_vec().expect("there"), squares);
 }

@@ -55,6 +55,17 @@ pub struct Translation {
     pub clif: String,
     /// What compiles and is hardly meant.
     pub warnings: Vec<Error>,
+    /// The variables in global memory that kernels may change, which live as long as the module.
+    pub mutable: Vec<MutableVariable>,
+}
+
+/// A variable in global memory that is no constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MutableVariable {
+    /// Its symbol in the source's object.
+    pub symbol: Arc<str>,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 /// Translates what `kernels` reach, and compiles it.
@@ -122,6 +133,7 @@ struct Translator<'p> {
     /// Variables of the source, if somebody wants to know.
     variables: Option<variables::Table>,
     bodies: Vec<Body>,
+    mutable: Vec<MutableVariable>,
     errors: Vec<Error>,
     warnings: Vec<Error>,
 }
@@ -148,6 +160,7 @@ impl<'p> Translator<'p> {
             locations: locations::Numbers::default(),
             variables: options.value_locations.then(variables::Table::default),
             bodies: Vec::new(),
+            mutable: Vec::new(),
             errors: Vec::new(),
             warnings: Vec::new(),
         };
@@ -292,6 +305,12 @@ impl<'p> Translator<'p> {
         let variable = variable.ok_or_else(|| missing("no variable"))?;
         let value = variable.value.as_ref().ok_or_else(|| missing("no value"))?;
         let image = data::image(&variable.ty, value)?;
+        if !variable.constant {
+            self.mutable.push(MutableVariable {
+                symbol: variable.name.clone(),
+                bytes: image.bytes.len() as u64,
+            });
+        }
         let mut description = DataDescription::new();
         let natural = crate::layout::align(&variable.ty);
         description.set_align(variable.align.or(natural).unwrap_or(1));
@@ -544,6 +563,7 @@ impl<'p> Translator<'p> {
             code,
             clif,
             warnings: self.warnings,
+            mutable: self.mutable,
         })
     }
 }
