@@ -5,8 +5,10 @@
 //! `WIDTHxHEIGHT:VALUE`, `WIDTHxHEIGHT:ramp`, `WIDTHxHEIGHT=A,B,C`, `WIDTHxHEIGHT=@FILE`.
 
 use anyhow::{Context, Result, anyhow, bail};
+use half::f16;
 use std::fs::File;
 use std::io::Read as _;
+use std::ops::RangeInclusive;
 use thisgpu_build::{Access, Buffer, Class, Device, Launch, Number, Parameter};
 
 /// Most bytes of an argument: a device that never ends must not fill memory (*assumed*: no kernel here gets more).
@@ -77,7 +79,23 @@ fn extents(class: Class, text: &str) -> Result<(Vec<u32>, String)> {
 }
 
 fn is_float(number: Number) -> bool {
-    matches!(number, Number::F32 | Number::F64)
+    matches!(number, Number::F16 | Number::F32 | Number::F64)
+}
+
+/// The integers that a number of a size may be; of those of 128 bits without a sign, as many as can be written here.
+fn range(number: Number, size: usize) -> RangeInclusive<i128> {
+    let bits = 8 * size as u32;
+    let signed = match number {
+        Number::I8 | Number::I16 | Number::I32 | Number::I64 | Number::I128 => true,
+        Number::Bool => return 0..=1,
+        _ => false,
+    };
+    match (signed, bits) {
+        (true, 128..) => i128::MIN..=i128::MAX,
+        (true, _) => -(1 << (bits - 1))..=(1 << (bits - 1)) - 1,
+        (false, 128..) => 0..=i128::MAX,
+        (false, _) => 0..=(1 << bits) - 1,
+    }
 }
 
 fn scalar(number: Number, text: &str) -> Result<Scalar> {
@@ -102,13 +120,14 @@ fn scalar(number: Number, text: &str) -> Result<Scalar> {
 /// The bytes of a number of a size.
 fn bytes_of(number: Number, size: usize, scalar: Scalar) -> Result<Vec<u8>> {
     Ok(match (number, scalar) {
+        (Number::F16, Scalar::Float(value)) => f16::from_f64(value).to_le_bytes().to_vec(),
         (Number::F32, Scalar::Float(value)) => (value as f32).to_le_bytes().to_vec(),
         (Number::F64, Scalar::Float(value)) => value.to_le_bytes().to_vec(),
         (_, Scalar::Whole(value)) => {
-            let bits = 8 * size as u32;
-            let fits = bits >= 128 || (-(1i128 << (bits - 1))..1i128 << bits).contains(&value);
-            if !fits {
-                bail!("{value} does not fit {size} bytes");
+            let range = range(number, size);
+            if !range.contains(&value) {
+                let (least, most) = range.into_inner();
+                bail!("{value} is not from {least} to {most}");
             }
             value.to_le_bytes()[..size].to_vec()
         }
@@ -130,10 +149,11 @@ fn memory(parameter: &Parameter, text: &str) -> Result<Vec<u8>> {
     }
     let one = |text: &str| bytes_of(number, size, scalar(number, text)?);
     if text.contains(',') {
-        let elements = text
-            .split(',')
-            .filter(|element| !element.is_empty())
-            .map(|element| one(element.trim()));
+        // A comma behind the last one makes a single element.
+        let elements = text.strip_suffix(',').unwrap_or(text).split(',');
+        let elements = elements.enumerate().map(|(index, element)| {
+            one(element.trim()).with_context(|| format!("element {index}, `{element}`"))
+        });
         return Ok(elements.collect::<Result<Vec<_>>>()?.concat());
     }
     let (count, value) = text.split_once(':').unwrap_or((text, ""));
@@ -148,15 +168,11 @@ fn memory(parameter: &Parameter, text: &str) -> Result<Vec<u8>> {
         "" => vec![0; count * size],
         "ramp" => {
             let element = |index| {
-                bytes_of(
-                    number,
-                    size,
-                    if is_float(number) {
-                        Scalar::Float(index as f64)
-                    } else {
-                        Scalar::Whole(index as i128)
-                    },
-                )
+                let value = match is_float(number) {
+                    true => Scalar::Float(index as f64),
+                    false => Scalar::Whole(index as i128),
+                };
+                bytes_of(number, size, value).with_context(|| format!("element {index}"))
             };
             (0..count)
                 .map(element)
@@ -219,6 +235,7 @@ fn element_text(number: Number, bytes: &[u8]) -> String {
     wide[..bytes.len().min(16)].copy_from_slice(&bytes[..bytes.len().min(16)]);
     let bits = u128::from_le_bytes(wide);
     match number {
+        Number::F16 => f16::from_bits(bits as u16).to_string(),
         Number::F32 => f32::from_bits(bits as u32).to_string(),
         Number::F64 => f64::from_bits(bits as u64).to_string(),
         Number::I8 => (bits as i8).to_string(),
@@ -226,9 +243,7 @@ fn element_text(number: Number, bytes: &[u8]) -> String {
         Number::I32 => (bits as i32).to_string(),
         Number::I64 => (bits as i64).to_string(),
         Number::I128 => (bits as i128).to_string(),
-        Number::Other | Number::F16 | Number::F16x2 => {
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-        }
+        Number::Other | Number::F16x2 => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         _ => bits.to_string(),
     }
 }
@@ -269,7 +284,39 @@ mod tests {
             [255, 255]
         );
         assert_eq!(memory(&parameter(Number::Other, 12), "2").unwrap(), [0; 24]);
-        assert!(memory(&parameter(Number::U8, 1), "1:256").is_err());
+        assert_eq!(memory(&parameter(Number::U8, 1), "7,").unwrap(), [7]);
+        assert_eq!(
+            memory(&parameter(Number::F16, 2), "1:-1.5").unwrap(),
+            0xbe00u16.to_le_bytes()
+        );
+        for (number, size, text, what) in [
+            (Number::U8, 1, "1:256", "256 is not from 0 to 255"),
+            (
+                Number::U8,
+                1,
+                "1,-1",
+                "element 1, `-1`: -1 is not from 0 to 255",
+            ),
+            (Number::I8, 1, "-129,", "-129 is not from -128 to 127"),
+            (
+                Number::U64,
+                8,
+                "1:-1",
+                "-1 is not from 0 to 18446744073709551615",
+            ),
+            (
+                Number::U8,
+                1,
+                "257:ramp",
+                "element 256: 256 is not from 0 to 255",
+            ),
+            (Number::U32, 4, "1,2,,3", "element 2, ``: not an integer"),
+            (Number::U32, 4, ",", "element 0, ``: not an integer"),
+        ] {
+            let error = memory(&parameter(number, size), text).expect_err("wrong");
+            let message = format!("{error:#}");
+            assert!(message.contains(what), "{text}: {message}");
+        }
         assert!(memory(&floats, "many").is_err());
         assert!(memory(&floats, "99999999999999").is_err());
         assert!(memory(&floats, "18446744073709551615:1").is_err());

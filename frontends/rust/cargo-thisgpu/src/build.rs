@@ -64,7 +64,7 @@ impl Options {
 pub fn type_of(parameter: &Parameter) -> String {
     let number = match parameter.number.host_type() {
         Some(name) => name.to_string(),
-        None => format!("{:?}", parameter.number),
+        None => format!("structure of {} bytes", parameter.size),
     };
     match (parameter.class, parameter.access) {
         (Class::Value, _) => number,

@@ -34,7 +34,8 @@ impl Options {
         let report = self.target.launch(&kernel, &mut arguments)?.run()?;
         for (parameter, argument) in kernel.description().parameters.iter().zip(&arguments) {
             if let Ready::Memory(buffer, _) = argument
-                && (parameter.access == Access::Write || self.target.kernel.is_none())
+                && (matches!(parameter.access, Access::Write | Access::Atomic)
+                    || self.target.kernel.is_none())
             {
                 println!(
                     "{}",

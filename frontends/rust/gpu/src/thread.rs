@@ -208,7 +208,9 @@ pub fn own_chunk<T>(slice: &[T], len: usize) -> Option<&[T]> {
 
 /// Waits for all threads of the block that have not ended; orders their accesses to shared and global memory.
 ///
-/// All of them must come to the same call, which means: no branch on a thread's number around it.
+/// All of them must come to the same call, which means: no branch on a thread's number around it. Checks
+/// (`cargo thisgpu test`, `run --check`) report it when a thread has ended before that the others wait for behind
+/// it: mostly it is a mistake. Threads without an element of their own go on to the barrier and do nothing between.
 #[inline(always)]
 pub fn barrier() {
     device::bar_sync();
