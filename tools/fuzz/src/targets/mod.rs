@@ -3,8 +3,8 @@
 //! `fuzz/fuzz_targets` has a shim for each, which libFuzzer, AFL++ and OSS-Fuzz build; `tests/targets.rs` runs all of
 //! them for a moment without an engine. A target returns when the library did what it should, errors included, and
 //! panics with what is wrong otherwise. [`texts`] take what people write, [`binaries`] what tools hand over,
-//! [`structured`] make a valid function or kernel of the bytes and compare it with an oracle, [`launches`] launch
-//! kernels in any way. [`corpus`] has the inputs to begin with, and the words that are worth inserting.
+//! [`structured`] make a valid function or kernel of the bytes and compare it with an oracle or prove it, [`launches`]
+//! launch kernels in any way. [`corpus`] has the inputs to begin with, and the words that are worth inserting.
 
 pub mod binaries;
 pub mod corpus;
@@ -43,7 +43,7 @@ pub enum Input {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "clif",
         run: texts::clif,
@@ -87,6 +87,11 @@ pub const TARGETS: [Target; 10] = [
     Target {
         name: "mutated",
         run: structured::mutated,
+        input: Input::Choices,
+    },
+    Target {
+        name: "proof",
+        run: structured::proof,
         input: Input::Choices,
     },
     Target {
