@@ -172,7 +172,7 @@ impl Kernels {
     /// # Errors
     /// A toolchain that is not there; what cargo and rustc find wrong, whose messages are on standard
     /// error; what cannot be translated, with its Rust lines; barriers that LLVM's passes moved; a crate without
-    /// kernels; a folder of `THISGPU_CACHE` that cannot be made.
+    /// kernels.
     pub fn compile(&self) -> Result<Compiled, Error> {
         let toolchain = toolchain::find(self.settings.toolchain.as_deref())?;
         let package = self.settings.package(&self.crate_dir, &toolchain.host)?;
@@ -232,7 +232,12 @@ impl Kernels {
         if let Some(compiled) = cache.get(&inputs, &package.workspace) {
             return Ok(compiled);
         }
-        let shared = match self.shared_or_named()? {
+        // A cache that is not to be had is no reason to fail.
+        let (shared, without) = match self.shared_or_named() {
+            Ok(shared) => (shared, None),
+            Err(error) => (None, Some(format!("{FOLDER}, which is not used: {error}"))),
+        };
+        let shared = match shared {
             Some(shared) => Some((shared, Shared::key(&texts, &contents, &options)?)),
             None => None,
         };
@@ -278,7 +283,7 @@ impl Kernels {
             .collect();
         let translation = thisgpu_llvm::translate(&program, &wanted, &self.options)
             .map_err(Error::Translation)?;
-        let compiled = Compiled {
+        let mut compiled = Compiled {
             object: translation.code.to_elf()?,
             clif: translation.clif,
             description: Description {
@@ -299,6 +304,7 @@ impl Kernels {
             // It says itself that it fails.
             let _ = shared.put_value(key, &Shared::of(&compiled));
         }
+        compiled.warnings.extend(without);
         Ok(compiled)
     }
 

@@ -1,5 +1,6 @@
 //! `cargo thisgpu` as its users call it.
 
+use cranelift_thisgpu::compile::SourceFile;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -451,6 +452,23 @@ pub fn fails(x: &[u32]) {
     }
 }
 ";
+
+/// What a crate of messages becomes is a file of CLIF, as clif-util reads it.
+#[test]
+fn the_clif_of_a_crate_is_read_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = thisgpu(folder.path(), &["new", "--lib", "failing"]);
+    assert!(new.status.success());
+    let root = folder.path().join("failing");
+    std::fs::write(root.join("src/lib.rs"), FAILS).expect("written");
+    for level in ["0", "3"] {
+        let build = ["build", "--offline", "--emit", "clif", "--opt-level", level];
+        let (clif, messages) = text(&thisgpu(&root, &build));
+        let file = SourceFile::parse("failing.clif", &clif);
+        let file = file.unwrap_or_else(|error| panic!("{error}{messages}"));
+        assert!(file.functions.len() > 5, "messages are formatted");
+    }
+}
 
 #[test]
 fn statics_and_the_message_of_a_panic_are_shown() {

@@ -460,6 +460,10 @@ impl<'p> Translator<'p> {
     /// A function that names others by their symbols.
     fn named(&self, func: &ir::Function) -> ir::Function {
         let mut named = func.clone();
+        if let ir::UserFuncName::Testcase(name) = &named.name {
+            let own = clif_name(&String::from_utf8_lossy(name.raw()));
+            named.name = ir::UserFuncName::testcase(own);
+        }
         let declarations = self.module.declarations();
         let symbol = |name: &ir::ExternalName| {
             let ir::ExternalName::User(reference) = name else {
@@ -477,7 +481,7 @@ impl<'p> Translator<'p> {
                     declarations.get_data_decl(id).linkage_name(id)
                 }
             };
-            Some(ir::ExternalName::testcase(symbol.as_bytes()))
+            Some(ir::ExternalName::testcase(clif_name(&symbol).as_bytes()))
         };
         for callee in named.dfg.ext_funcs.values_mut() {
             if let Some(symbol) = symbol(&callee.name) {
@@ -566,6 +570,12 @@ impl<'p> Translator<'p> {
             mutable: self.mutable,
         })
     }
+}
+
+/// A symbol as a name of CLIF's text, which has letters, digits and `_`: LLVM numbers by a dot.
+fn clif_name(symbol: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    symbol.replace(|c| !is_word(c), "_")
 }
 
 /// Errors without those that only follow from others: what a value that was not translated would have been needed for.
