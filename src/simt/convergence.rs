@@ -98,7 +98,22 @@ fn is_call(entry: &Entry<VReg>) -> bool {
     entry.inst.optype().info().effects.contains(Effects::CALL)
 }
 
-/// Puts every call into a block of its own, with a block before and behind it that no other edge enters or leaves.
+/// The call in a block that ends in a trap behind which nothing is done together: who comes back need not wait for the
+/// others.
+fn call_before_trap(body: &[Entry<VReg>], end: &Terminator<VReg>) -> Option<usize> {
+    let together = |entry: &Entry<VReg>| {
+        let effects = entry.inst.optype().info().effects;
+        effects.intersects(Effects::CONVERGENT.union(Effects::CALL))
+    };
+    let last = match end {
+        Terminator::Trap(_) => body.iter().rposition(together)?,
+        _ => return None,
+    };
+    is_call(&body[last]).then_some(last)
+}
+
+/// Puts every call into a block of its own, with a block before and behind it that no other edge enters or leaves; but
+/// for those in front of a trap.
 fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
     if !code.insts.iter().any(is_call) {
         return code;
@@ -106,8 +121,10 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
     let mut editor = Editor::new(code);
     for block in editor.blocks() {
         let mut current = block;
-        for entry in std::mem::take(editor.body(block)) {
-            if !is_call(&entry) {
+        let body = std::mem::take(editor.body(block));
+        let alone = call_before_trap(&body, &editor.data(block).terminator);
+        for (at, entry) in body.into_iter().enumerate() {
+            if !is_call(&entry) || alone == Some(at) {
                 editor.body(current).push(entry);
                 continue;
             }
@@ -252,11 +269,10 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> V
             },
         })
         .collect();
-    for block in code
-        .blocks
-        .keys()
-        .filter(|&b| code.block_insts(b).last().is_some_and(is_call))
-    {
+    for block in code.blocks.keys().filter(|&b| {
+        let ends = matches!(code.blocks[b].terminator, Terminator::Trap(_));
+        !ends && code.block_insts(b).last().is_some_and(is_call)
+    }) {
         let calling = block.index();
         let start = meetings
             .graph()
