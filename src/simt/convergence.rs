@@ -98,18 +98,10 @@ fn is_call(entry: &Entry<VReg>) -> bool {
     entry.inst.optype().info().effects.contains(Effects::CALL)
 }
 
-/// The call in a block that ends in a trap behind which nothing is done together: who comes back need not wait for the
-/// others.
+/// The call directly in front of a trap: who comes back need not wait for the others.
 fn call_before_trap(body: &[Entry<VReg>], end: &Terminator<VReg>) -> Option<usize> {
-    let together = |entry: &Entry<VReg>| {
-        let effects = entry.inst.optype().info().effects;
-        effects.intersects(Effects::CONVERGENT.union(Effects::CALL))
-    };
-    let last = match end {
-        Terminator::Trap(_) => body.iter().rposition(together)?,
-        _ => return None,
-    };
-    is_call(&body[last]).then_some(last)
+    let is_last = matches!(end, Terminator::Trap(_)) && body.last().is_some_and(is_call);
+    is_last.then(|| body.len() - 1)
 }
 
 /// Puts every call into a block of its own, with a block before and behind it that no other edge enters or leaves; but
