@@ -25,7 +25,9 @@ const SUMS_OF_GRADIENTS: f64 = 4.0;
 
 /// Cases that the checking device stops, since their kernels read behind the end of a buffer. `nearest`: kernels of
 /// cubek-interpolate 0.3.1 read for the units of a row that are beyond the output's width, too, and use nothing of it.
-/// `topk` in f16 and bf16: cubek-reduce 0.3.1, whose results are right; why it reads there was not found out.
+/// `topk` in f16 and bf16: cubek-reduce 0.3.1 reads vectors of eight values and, since places are 32 bits wide, writes
+/// vectors of four; which units are idle it tells (`reduction_output_base`, `idle_check`) by a stride in vectors of the
+/// output and a count in vectors of the input, so units that have nothing to do read behind the end.
 const READS_BEHIND_THE_END: &[&str] = &["nearest", "topk"];
 
 /// A type of float.
