@@ -10,6 +10,9 @@ const WITHOUT_LAUNCH: Reasons = &[
     ("_rejects_", "about the host's side"),
     ("_validates_", "about the host's side"),
     ("accepts_empty", "there is nothing to launch"),
+    ("tile::launcher::", "about the host's side"),
+    ("tile::space::", "about the host's side"),
+    ("a_device_without_barriers_refuses", "about the host's side"),
     (
         "broadcast_slice_0",
         "left out by its author for strides of 0",
