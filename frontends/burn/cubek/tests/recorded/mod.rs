@@ -10,6 +10,7 @@ const WITHOUT_LAUNCH: Reasons = &[
     ("_rejects_", "about the host's side"),
     ("_validates_", "about the host's side"),
     ("accepts_empty", "there is nothing to launch"),
+    ("lse_matches_direct_logsumexp", "about the host's side"),
     ("tile::launcher::", "about the host's side"),
     ("tile::space::", "about the host's side"),
     ("a_device_without_barriers_refuses", "about the host's side"),
