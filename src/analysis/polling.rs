@@ -222,6 +222,9 @@ pub fn observed(
         home.is_some_and(|home| !trapping.contain(home))
     };
     atomics.retain(goes_on);
+    if atomics.is_empty() {
+        return Observed::default();
+    }
     let mut within: EntitySet<Block> = EntitySet::new();
     within.extend(members.iter().copied());
     let users = Users::compute(func);

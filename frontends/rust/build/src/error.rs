@@ -121,8 +121,8 @@ pub enum Error {
     },
     /// A launch wants a larger heap than the one that has to stay.
     #[error(
-        "a heap of {wanted} bytes: the static `{holder}` may point into the heap of the first launch, so that one stays \
-         with the module, and has {bytes} bytes; give the first launch as many, or load the module again"
+        "a heap of {wanted} bytes: the static `{holder}` may point into the heap of the first launch, so that one \
+         stays with the module, and has {bytes} bytes; give the first launch as many, or load the module again"
     )]
     Heap {
         /// The static.
