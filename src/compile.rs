@@ -461,7 +461,8 @@ impl Compiler {
         let code = watch.pass(Pass::Lower, name, || {
             let kind = input.kind(&prepared.func.signature);
             let names = |name: &ExternalName| input.symbol(name);
-            let input = analyzed.input(name, kind, &names, options, &preparer.tracking);
+            let tables = |name: &str| summaries.table(name).cloned();
+            let input = analyzed.input(name, kind, &names, &tables, options, &preparer.tracking);
             lower::lower(&input, lowering, &mut constants, &mut remarks)
         })?;
         preparer.recycle(prepared);
@@ -582,6 +583,7 @@ fn with_options<T>(
         settings,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),
+        tables: &|name| summaries.table(name).cloned(),
         verified: given.verified,
         skip: given.skip,
         stop_after: given.stop_after,

@@ -40,6 +40,8 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
+    /// Data that nobody writes.
+    tables: HashSet<DataId>,
     /// Functions that are defined and not compiled yet, in the order of their definitions.
     waiting: Vec<(FuncId, ir::Function)>,
     /// Functions that were made kernels after they had been compiled.
@@ -69,6 +71,7 @@ impl GpuModule {
             kernels: HashMap::new(),
             defined_functions: HashSet::new(),
             defined_data: HashSet::new(),
+            tables: HashSet::new(),
             waiting: Vec::new(),
             marked_late: BTreeSet::new(),
             threads: thread::available_parallelism().map_or(1, NonZeroUsize::get),
@@ -96,6 +99,12 @@ impl GpuModule {
         if before != Some(options) && self.defined_functions.contains(&function) && !waits() {
             self.marked_late.insert(function);
         }
+    }
+
+    /// Says of a data object, before its definition, that nobody ever writes it, the host neither: functions that are
+    /// compiled later may know what it holds ([`Unit::announce_table`]). Where it holds addresses, this says nothing.
+    pub fn declare_table(&mut self, data: DataId) {
+        self.tables.insert(data);
     }
 
     /// Puts together what was defined.
@@ -430,6 +439,12 @@ impl Module for GpuModule {
             });
         }
         relocations.sort();
+        if let DataContents::Bytes(bytes) = &contents
+            && relocations.is_empty()
+            && self.tables.contains(&id)
+        {
+            self.unit.announce_table(&name, bytes, align);
+        }
         self.unit.push_data(DataObject {
             linkage: linkage(declaration.linkage),
             writable: declaration.writable,

@@ -32,6 +32,8 @@ pub enum Pass {
     MidEnd,
     /// Loops with less to do in each turn.
     Loops,
+    /// Loads of tables whose contents are known replaced by constants.
+    Tables,
     /// What the mid-end leaves put in fewer instructions of the machine.
     Rewrite,
     /// Wide divisions and operations on lanes rewritten.
@@ -93,6 +95,7 @@ const ROWS: [Row; Pass::COUNT] = [
     (Pass::Promote, "promote", Optional),
     (Pass::MidEnd, "mid-end", Optional),
     (Pass::Loops, "loops", Optional),
+    (Pass::Tables, "tables", Optional),
     (Pass::Rewrite, "rewrite", Optional),
     (Pass::Legalize, "legalize", Required),
     (Pass::Returns, "returns", Required),
@@ -113,7 +116,7 @@ const ROWS: [Row; Pass::COUNT] = [
 
 impl Pass {
     /// How many there are.
-    const COUNT: usize = 27;
+    const COUNT: usize = 28;
 
     /// All passes in order.
     pub const ALL: [Pass; Pass::COUNT] = {

@@ -66,6 +66,7 @@ fn lowered(text: &str) -> String {
             ordering: &facts.ordering,
         },
         names: &|name| format!("{name:?}"),
+        tables: &|_| None,
         assume_aligned: false,
         stack_redzones: false,
         tracking: None,

@@ -100,7 +100,7 @@ impl Facts {
         } = subject;
         // Who accesses memory asks for these, and nobody else.
         if accesses_memory {
-            (self.provenance).recompute(func, flow, intrinsics, kernel, &|_| false);
+            (self.provenance).recompute(func, flow, intrinsics, kernel);
             self.alignment.recompute(func, flow, intrinsics);
         } else {
             self.provenance.forget();

@@ -461,9 +461,7 @@ impl Walk<'_> {
             if space == Space::Shared && func.dfg.value_type(access.address) == types::I64 {
                 space = Space::Generic;
             }
-            if matches!(space, Space::Local | Space::Constant)
-                || access.order == MemoryOrder::Private
-            {
+            if space == Space::Local || access.order == MemoryOrder::Private {
                 return OrderEvent::Nothing;
             }
             let mut results = func.dfg.inst_results(inst).iter();

@@ -85,7 +85,7 @@ impl Progress {
                 .call(func, inst)
                 .is_some_and(|call| call.summary.polls)
         };
-        let provenance = Provenance::compute(func, flow, intrinsics, kernel, &|_| false);
+        let provenance = Provenance::compute(func, flow, intrinsics, kernel);
         let root = |address| Root::of(func, flow, &provenance, kernel, address);
         let accesses = Memory {
             func,
@@ -327,7 +327,7 @@ pub fn observed_by(
     callees: &Callees,
     recurs: &dyn Fn(Inst) -> bool,
 ) -> Observed {
-    let provenance = Provenance::compute(func, flow, &Intrinsics::default(), false, &|_| false);
+    let provenance = Provenance::compute(func, flow, &Intrinsics::default(), false);
     let root = |address| Root::of(func, flow, &provenance, false, address);
     let accesses = Memory {
         func,

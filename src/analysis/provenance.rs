@@ -20,7 +20,7 @@ use crate::abi;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
-    Block, Function, GlobalValue, Inst, InstructionData, Opcode, Type, Value, ValueDef, types,
+    Block, Function, Inst, InstructionData, Opcode, Type, Value, ValueDef, types,
 };
 use std::fmt;
 
@@ -33,8 +33,6 @@ pub enum Space {
     Shared,
     /// The thread's own memory: LDL, STL.
     Local,
-    /// A constant bank: LDC.
-    Constant,
     /// Any of them: LD, ST, ATOM.
     Generic,
 }
@@ -45,7 +43,6 @@ impl fmt::Display for Space {
             Self::Global => "global",
             Self::Shared => "shared",
             Self::Local => "local",
-            Self::Constant => "constant",
             Self::Generic => "generic",
         })
     }
@@ -73,7 +70,6 @@ enum Pointee {
     Global,
     Shared,
     Local,
-    Constant,
 }
 
 impl Origin {
@@ -116,16 +112,15 @@ impl Origin {
 pub struct Provenance(SecondaryMap<Value, Origin>);
 
 impl Provenance {
-    /// Analyses `func`. `constant_data` says which symbols name data in a constant bank.
+    /// Analyses `func`.
     pub fn compute(
         func: &Function,
         flow: &ControlFlow,
         intrinsics: &Intrinsics,
         kernel: bool,
-        constant_data: &dyn Fn(GlobalValue) -> bool,
     ) -> Self {
         let mut found = Self::default();
-        found.recompute(func, flow, intrinsics, kernel, constant_data);
+        found.recompute(func, flow, intrinsics, kernel);
         found
     }
 
@@ -136,13 +131,11 @@ impl Provenance {
         flow: &ControlFlow,
         intrinsics: &Intrinsics,
         kernel: bool,
-        constant_data: &dyn Fn(GlobalValue) -> bool,
     ) {
         let context = Context {
             func,
             intrinsics,
             kernel,
-            constant_data,
         };
         let origins = &mut self.0;
         origins.clear();
@@ -196,7 +189,6 @@ impl Provenance {
             Origin::Pointer(Pointee::Global) => Space::Global,
             Origin::Pointer(Pointee::Shared) => Space::Shared,
             Origin::Pointer(Pointee::Local) => Space::Local,
-            Origin::Pointer(Pointee::Constant) => Space::Constant,
             Origin::Unknown | Origin::Null | Origin::Number | Origin::Any => Space::Generic,
         }
     }
@@ -206,7 +198,6 @@ struct Context<'a> {
     func: &'a Function,
     intrinsics: &'a Intrinsics,
     kernel: bool,
-    constant_data: &'a dyn Fn(GlobalValue) -> bool,
 }
 
 impl Context<'_> {
@@ -296,9 +287,6 @@ impl Context<'_> {
                         // The generic address of shared memory.
                         Some(GpuSymbol::Shared) => Origin::Pointer(Pointee::Shared),
                         Some(GpuSymbol::Special(_)) => Origin::Number,
-                        None if (self.constant_data)(global_value) => {
-                            Origin::Pointer(Pointee::Constant)
-                        }
                         None => Origin::Pointer(Pointee::Global),
                     }
                 }
@@ -335,7 +323,7 @@ mod tests {
         let mut func = cranelift_reader::parse_functions(text).unwrap().remove(0);
         let intrinsics = resolve::resolve(&mut func, &|_| None).unwrap();
         let flow = ControlFlow::compute(&func, kernel, &Callees::default());
-        let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel, &|_| false);
+        let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel);
         let mut spaces = Vec::new();
         for inst in func
             .layout
@@ -482,8 +470,7 @@ mod tests {
             let func = random_addresses(&mut rng, 8);
             for kernel in [false, true] {
                 let flow = ControlFlow::compute(&func, kernel, &Callees::default());
-                let provenance =
-                    Provenance::compute(&func, &flow, &Intrinsics::default(), kernel, &|_| false);
+                let provenance = Provenance::compute(&func, &flow, &Intrinsics::default(), kernel);
                 let param = if kernel {
                     Bases {
                         global: 1,

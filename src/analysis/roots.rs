@@ -41,7 +41,7 @@ impl Root {
         match provenance.space(func, address) {
             Space::Shared => return Root::Shared,
             Space::Local => return Root::Private,
-            Space::Global | Space::Constant | Space::Generic => {}
+            Space::Global | Space::Generic => {}
         }
         let search = Search { func, flow, kernel };
         search.root(address)

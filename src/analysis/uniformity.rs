@@ -415,9 +415,7 @@ impl<'a> Analysis<'a> {
             opcode if opcode.can_load() => {
                 let address = dfg.inst_args(inst).first().copied();
                 match address.map(|address| self.provenance.space(self.func, address)) {
-                    Some(Space::Global | Space::Shared | Space::Constant) => {
-                        ResultUniformity::AsOperands
-                    }
+                    Some(Space::Global | Space::Shared) => ResultUniformity::AsOperands,
                     Some(Space::Local | Space::Generic) | None => ResultUniformity::Divergent,
                 }
             }

@@ -31,7 +31,7 @@ fn facts_of(mut func: Function, kernel: bool) -> Facts {
     let flow = ControlFlow::compute(&func, kernel, &callees);
     let progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
     let meetings = Meetings::of(&func, &flow, &callees, &progress, kernel);
-    let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel, &|_| false);
+    let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel);
     let users = Users::compute(&func);
     let uniformity = Uniformity::compute(&UniformityInput {
         func: &func,
@@ -514,13 +514,8 @@ fn a_budget_overrun_is_coarse_but_sound() {
         if precise.flow.is_irreducible() {
             continue;
         }
-        let provenance = Provenance::compute(
-            &precise.func,
-            &precise.flow,
-            &precise.intrinsics,
-            true,
-            &|_| false,
-        );
+        let provenance =
+            Provenance::compute(&precise.func, &precise.flow, &precise.intrinsics, true);
         let given = UniformityInput {
             func: &precise.func,
             flow: &precise.flow,

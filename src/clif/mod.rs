@@ -23,6 +23,7 @@ pub mod returns;
 pub mod rewrite;
 pub mod signatures;
 pub mod source;
+pub mod tables;
 mod type_sets;
 
 pub use source::KernelOptions;
@@ -49,6 +50,7 @@ use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
 use pipeline::State;
 use std::sync::LazyLock;
+use tables::FindTable;
 
 /// How to prepare one function.
 #[derive(Clone, Copy)]
@@ -61,6 +63,8 @@ pub struct Options<'a> {
     pub namer: &'a Namer<'a>,
     /// What other functions do to the lanes that call them.
     pub summarize: &'a Summarize<'a>,
+    /// Data that nobody writes.
+    pub tables: &'a FindTable<'a>,
     /// Whether the verifier has seen the function already ([`check`]).
     pub verified: bool,
     /// Passes that are left out, of those that may be ([`Pass::is_optional`]).
@@ -78,6 +82,7 @@ impl Options<'_> {
         settings: &Settings::DEFAULT,
         namer: &|_| None,
         summarize: &|_| Summary::UNKNOWN,
+        tables: &|_| None,
         verified: false,
         skip: &[],
         stop_after: None,

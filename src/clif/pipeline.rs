@@ -17,6 +17,7 @@ use super::places;
 use super::promote;
 use super::returns;
 use super::rewrite;
+use super::tables;
 use super::{
     FLAGS, Options, Prepared, broken_rules, has_branches, internal_error, legalize, optimize,
     remove_constant_parameters, with_intrinsics,
@@ -84,7 +85,7 @@ fn optimizes(state: &State) -> bool {
 }
 
 /// The passes in order.
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 20] = [
     Row {
         pass: Pass::Verify,
         when: always,
@@ -172,6 +173,13 @@ const ROWS: [Row; 19] = [
         when: |state| optimizes(state) && !state.options.skip.contains(&Pass::MidEnd),
         needs: Facts::GRAPH.and(Facts::NO_ALIASES),
         run: improve_loops,
+        makes_stale: Facts::CONTENTS,
+    },
+    Row {
+        pass: Pass::Tables,
+        when: |state| optimizes(state) && state.contents.has(&tables::SYMBOLS),
+        needs: Facts::NO_ALIASES,
+        run: fold_tables,
         makes_stale: Facts::CONTENTS,
     },
     Row {
@@ -524,6 +532,19 @@ fn improve_loops(state: &mut State) -> Result<bool, Errors> {
         loops::settle(state.context, &given);
     }
     Ok(true)
+}
+
+/// Loads of what is known give it.
+fn fold_tables(state: &mut State) -> Result<bool, Errors> {
+    let State {
+        context, options, ..
+    } = state;
+    Ok(tables::fold(
+        &mut context.func,
+        &state.intrinsics,
+        options.namer,
+        options.tables,
+    ))
 }
 
 /// Where lanes meet.

@@ -1,5 +1,6 @@
 //! Puts a unit together: the library's functions that it calls, its constants, and the object.
 
+use super::summaries::TABLE_ALIGN;
 use super::unit::Compiled;
 use super::{Code, Compiler, FunctionInput, Unit, library};
 use crate::abi;
@@ -121,7 +122,38 @@ impl Unit {
                 code.move_constants(places);
             }
         }
+        self.place_tables(&mut all)?;
         Ok(all)
+    }
+
+    /// Puts the tables that functions read behind their constants, each once, and the places into the words that read
+    /// them.
+    fn place_tables(&mut self, all: &mut Constants) -> Result<(), Errors> {
+        let mut places: HashMap<String, u32> = HashMap::new();
+        for Compiled { code, .. } in &mut self.functions {
+            let is_table = |name: &str| name != CONSTANTS;
+            for relocation in (code.relocations.iter_mut())
+                .filter(|of| of.kind == SymbolKind::Constant && is_table(&of.name))
+            {
+                let place = match places.get(&relocation.name) {
+                    Some(place) => *place,
+                    None => {
+                        let table = self.summaries.table(&relocation.name);
+                        let content = table.map_or(&[][..], |table| &table.content);
+                        let place = all.append_table(content, TABLE_ALIGN).map_err(|full| {
+                            Error::new(Problem::Limit(full.to_string()), in_function(&code.name))
+                        })?;
+                        places.insert(relocation.name.clone(), place);
+                        place
+                    }
+                };
+                relocation.name = CONSTANTS.to_owned();
+                relocation.addend += i64::from(place);
+                let word = &mut code.words[relocation.offset as usize / WORD_BYTES];
+                *word = with_constant(*word, relocation.addend).unwrap_or(*word);
+            }
+        }
+        Ok(())
     }
 
     /// Functions that call a kernel or take its address: a kernel ends its lanes and has its parameters from the

@@ -3,6 +3,7 @@
 use super::watch::{Stage, internal};
 use crate::analysis::Facts;
 use crate::clif::Prepared;
+use crate::clif::tables::FindTable;
 use crate::emit::{self, EmitError};
 use crate::error::{Error, Errors, Place, Problem};
 use crate::hazards::order::disorders;
@@ -29,8 +30,7 @@ pub(super) struct Analyzed<'a> {
 }
 
 impl<'a> Analyzed<'a> {
-    /// Analyses a function, in the memory of the one before. Data objects live in global memory, never in a constant
-    /// bank.
+    /// Analyses a function, in the memory of the one before.
     pub fn of(prepared: &'a Prepared, facts: &'a mut Facts) -> Self {
         facts.recompute(&prepared.subject());
         Self { prepared, facts }
@@ -42,6 +42,7 @@ impl<'a> Analyzed<'a> {
         name: &'b str,
         kind: FunctionKind,
         names: &'b dyn Fn(&ExternalName) -> String,
+        tables: &'b FindTable<'b>,
         options: &Options,
         tracking: &'b Tracking,
     ) -> lower::Input<'b> {
@@ -60,6 +61,7 @@ impl<'a> Analyzed<'a> {
                 ordering: &self.facts.ordering,
             },
             names,
+            tables,
             assume_aligned: options.assume_aligned,
             stack_redzones: options.stack_redzones,
             tracking: Some(tracking).filter(|tracking| tracking.is_on()),

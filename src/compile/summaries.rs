@@ -1,4 +1,5 @@
-//! What the functions of a module do to the lanes that call them, known before any of them is compiled.
+//! What the functions of a module do to the lanes that call them, and what its tables hold: known before any function
+//! is compiled.
 //!
 //! Takes functions as they come, before preparation; gives [`Summary`]s. What a function does by itself is one look at
 //! each instruction, and for those with atomics a search for cycles that poll; the rest spreads from callees to callers
@@ -10,11 +11,17 @@ use crate::analysis::components::components;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::graph::Graph;
 use crate::analysis::progress::{self, Progress};
+use crate::clif::tables::{DataPlace, Table};
 use crate::clif::{self, KernelOptions};
+use crate::emit::constants::MAX_TABLES;
 use crate::intrinsics::resolve::Intrinsics;
-use cranelift_codegen::ir::{FuncRef, Function, Inst, InstructionData, Opcode};
+use cranelift_codegen::entity::EntityRef;
+use cranelift_codegen::ir::{FuncRef, Function, GlobalValueData, Inst, InstructionData, Opcode};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
+
+/// Alignment in bytes of the copies of tables in the constant bank.
+pub const TABLE_ALIGN: u32 = 16;
 
 /// The registers that the bounds of a kernel leave a thread. Bounds that cannot be kept are an error of the kernel.
 fn bounds(kernel: KernelOptions) -> Option<u8> {
@@ -22,7 +29,7 @@ fn bounds(kernel: KernelOptions) -> Option<u8> {
     Some(u8::try_from(limit).unwrap_or(u8::MAX))
 }
 
-/// The summaries of a module's functions.
+/// The summaries of a module's functions, and its tables.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
     known: HashMap<String, Summary>,
@@ -31,9 +38,82 @@ pub struct Summaries {
     any: Option<Summary>,
     /// The fewest registers that the bounds of a kernel leave a thread.
     registers: Option<u8>,
+    tables: HashMap<String, Table>,
+    /// Bytes of the constant bank that tables may take.
+    table_bytes: u32,
 }
 
 impl Summaries {
+    /// Data that nobody writes, by its symbol.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.get(name)
+    }
+
+    /// Bytes of the constant bank that tables may take.
+    pub fn table_bytes(&self) -> u32 {
+        self.table_bytes
+    }
+
+    /// Adds a table.
+    pub fn announce_table(&mut self, name: &str, content: &[u8], align: u32) {
+        let table = Table {
+            content: content.into(),
+            align: align.min(TABLE_ALIGN),
+            in_bank: false,
+        };
+        self.tables.insert(name.to_owned(), table);
+    }
+
+    /// Gives the tables that a function reads at computed offsets room in the constant bank, while there is some.
+    fn place_tables(&mut self, input: &FunctionInput<'_>) {
+        let (func, intrinsics) = (input.func, Intrinsics::default());
+        let symbols = |data: &GlobalValueData| match data {
+            GlobalValueData::Symbol { name, .. } => Some(input.symbol(name)),
+            _ => None,
+        };
+        let names: Vec<Option<String>> = (func.global_values.values().map(symbols))
+            .map(|name| name.filter(|name| self.tables.contains_key(name)))
+            .collect();
+        if names.iter().all(Option::is_none) {
+            return;
+        }
+        for inst in func
+            .layout
+            .blocks()
+            .flat_map(|b| func.layout.block_insts(b))
+        {
+            let InstructionData::Load { arg, offset, .. } = func.dfg.insts[inst] else {
+                continue;
+            };
+            let place = DataPlace::of(func, &intrinsics, arg, offset.into());
+            let Some(place) = place.filter(|place| place.index.is_some()) else {
+                continue;
+            };
+            let name = names[place.symbol.index()].as_ref();
+            let Some(table) = name.and_then(|name| self.tables.get_mut(name)) else {
+                continue;
+            };
+            let bytes = (table.content.len() as u64).next_multiple_of(TABLE_ALIGN.into());
+            if !table.in_bank && bytes <= u64::from(MAX_TABLES - self.table_bytes) {
+                table.in_bank = true;
+                self.table_bytes += bytes as u32;
+            }
+        }
+    }
+
+    /// The tables that a function names.
+    #[cfg(feature = "cache")]
+    pub fn tables_of<'a>(
+        &'a self,
+        input: &FunctionInput<'a>,
+    ) -> impl Iterator<Item = &'a Table> + use<'a> {
+        let input = *input;
+        (input.func.global_values.values()).filter_map(move |data| match data {
+            GlobalValueData::Symbol { name, .. } => self.table(&input.symbol(name)),
+            _ => None,
+        })
+    }
+
     /// The summary of a callee.
     pub fn of(&self, callee: Callee<'_>) -> Summary {
         match callee {
@@ -59,6 +139,8 @@ impl Summaries {
             self.any = Some(self.any.unwrap_or(Summary::NONE).or(any));
         }
         self.limit_registers(other.registers);
+        self.tables.extend(other.tables);
+        self.table_bytes = (self.table_bytes + other.table_bytes).min(MAX_TABLES);
     }
 
     fn limit_registers(&mut self, limit: Option<u8>) {
@@ -78,6 +160,9 @@ impl Summaries {
     /// Adds functions, which may call each other and those that are known already.
     pub fn announce(&mut self, inputs: &[FunctionInput<'_>]) {
         for input in inputs {
+            if !self.tables.is_empty() {
+                self.place_tables(input);
+            }
             self.known.insert(input.name.to_owned(), Summary::NONE);
             self.limit_registers(input.kernel.and_then(bounds));
         }

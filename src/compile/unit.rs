@@ -86,6 +86,15 @@ impl Unit {
         self.announce(&inputs);
     }
 
+    /// Tells what a data object holds that nobody ever writes, neither code nor the host, before functions are
+    /// [announced](Unit::announce) that read it: its name, its bytes, and its alignment, a power of two. Loads of it at
+    /// constant offsets are constants then; those at offsets that all lanes of a warp share read a copy in the constant
+    /// bank, if it is one of the first with such loads that together have at most 4 KiB. The object itself is still to be [added](Unit::push_data), as there
+    /// may be loads that read it where it is. It must not hold addresses, which only linking knows.
+    pub fn announce_table(&mut self, name: &str, content: &[u8], align: u32) {
+        self.summaries.announce_table(name, content, align);
+    }
+
     /// Adds a compiled function.
     pub(super) fn push(&mut self, function: Compiled) {
         self.constant_bytes += function.constant_bytes();
@@ -94,7 +103,7 @@ impl Unit {
 
     /// Bytes of the constant bank that nothing takes yet.
     pub(super) fn room(&self) -> u32 {
-        MAX_CONSTANTS.saturating_sub(self.constant_bytes)
+        MAX_CONSTANTS.saturating_sub(self.constant_bytes + self.summaries.table_bytes())
     }
 
     /// Adds everything of another unit behind what is here. Functions of either that call those of the other should

@@ -18,9 +18,12 @@ const NUMBER: u32 = 8;
 /// Bytes of an entry of a jump table.
 const ENTRY: usize = 4;
 
-/// Numbers are placed only while the constants of a module have at most so many bytes (*assumed*): they can be moved to
+/// Numbers are placed only while the constants of a module have at most so many bytes, tables included (*assumed*): they can be moved to
 /// registers as well, and constants of many objects that are linked have to fit together.
-pub const MAX_NUMBERS: u32 = 4096;
+pub const MAX_NUMBERS: u32 = MAX_TABLES + 4096;
+
+/// Most bytes of tables in the constant bank of a module (*assumed*, for the same reason).
+pub const MAX_TABLES: u32 = 4096;
 
 /// Name of the module's constants in relocations.
 pub const CONSTANTS: &str = "$constants";
@@ -189,6 +192,20 @@ impl Constants {
         self.bytes.extend_from_slice(&function.bytes);
         self.tables.extend_from_slice(&function.tables);
         Ok(places)
+    }
+
+    /// Adds the bytes of a table, and gives their place in the bank.
+    ///
+    /// # Errors
+    /// When there is no room for them.
+    pub fn append_table(&mut self, content: &[u8], align: u32) -> Result<u32, ConstantsFull> {
+        let start = self.bytes.len().next_multiple_of(align as usize);
+        if start + content.len() > self.room as usize {
+            return Err(ConstantsFull::Bank);
+        }
+        self.bytes.resize(start, 0);
+        self.bytes.extend_from_slice(content);
+        Ok(start as u32)
     }
 
     /// The contents of the data object [`TABLES`]; empty when it is not needed.

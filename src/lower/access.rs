@@ -79,10 +79,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn address_space(&mut self, address: Address) -> Space {
-        match address.space {
-            Space::Constant => Space::Generic,
-            space => space,
-        }
+        address.space
     }
 
     pub(super) fn address_alignment(&mut self, address: Address) -> u32 {

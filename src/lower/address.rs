@@ -7,7 +7,7 @@ use crate::abi::{self, OFFSETS};
 use crate::analysis::provenance::Space;
 use crate::analysis::window::{self, Passed, Surroundings};
 use crate::vcode::Offer;
-use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value, types};
+use cranelift_codegen::ir::{GlobalValue, InstructionData, MemFlags, Opcode, Type, Value, types};
 
 /// An address: a register operand and a constant offset.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,8 @@ pub struct Address {
     pub uniform: Option<Regs>,
     /// Other threads may use the place at the same time: its instructions are STRONG.
     pub strong: bool,
+    /// The data object of which the module's constant bank has a copy: base and offset count from its start.
+    pub table: Option<GlobalValue>,
 }
 
 impl Address {
@@ -93,6 +95,7 @@ impl Lower<'_> {
             align,
             uniform: None,
             strong: false,
+            table: None,
         };
         if let Some(InstructionData::StackAddr {
             stack_slot, offset, ..

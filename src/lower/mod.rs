@@ -33,6 +33,7 @@ mod results;
 mod rules;
 mod source;
 mod state;
+mod table;
 mod typed;
 mod uniform;
 mod values;

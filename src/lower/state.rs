@@ -12,6 +12,7 @@ use crate::analysis::ordering::Ordering;
 use crate::analysis::provenance::Provenance;
 use crate::analysis::uniformity::Uniformity;
 use crate::analysis::uses::{UseCount, UseCounts, Users};
+use crate::clif::tables::FindTable;
 use crate::error::{Error, ErrorList, Place};
 use crate::intrinsics::resolve::Intrinsics;
 use crate::isa::{PReg, VReg};
@@ -56,6 +57,8 @@ pub struct Input<'a> {
     pub facts: Facts<'a>,
     /// Names of the functions and data it refers to.
     pub names: &'a dyn Fn(&ir::ExternalName) -> String,
+    /// Data that nobody writes.
+    pub tables: &'a FindTable<'a>,
     /// Trust that every access is aligned to its size (`--set assume_aligned=true`).
     pub assume_aligned: bool,
     /// What became of the values of the source, if somebody wants to know.

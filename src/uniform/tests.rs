@@ -55,6 +55,7 @@ fn function(lines: &str, mark: &str, kind: FunctionKind) -> VCode<VReg> {
             ordering: &facts.ordering,
         },
         names: &|_| "other".to_owned(),
+        tables: &|_| None,
         assume_aligned: false,
         stack_redzones: false,
         tracking: None,

@@ -5,7 +5,7 @@ use crate::interface::{Access, BoundBuffer, Interface, threads};
 use crate::translate::Translation;
 use cranelift_thisgpu::compile::{FunctionInput, Unit};
 use cranelift_thisgpu::driver::argument::Argument;
-use cranelift_thisgpu::object::Linkage;
+use cranelift_thisgpu::object::{DataContents, Linkage};
 use cranelift_thisgpu::{
     Buffer, Code, Compiler, Device, DeviceError, Grid, Kernel, KernelOptions, Options, Report,
 };
@@ -49,6 +49,11 @@ impl Translation {
             namer: &|_| None,
         };
         let mut unit = Unit::new();
+        for object in &data {
+            if let DataContents::Bytes(bytes) = &object.contents {
+                unit.announce_table(&object.name, bytes, object.align);
+            }
+        }
         unit.announce(&[input]);
         for object in data {
             unit.push_data(object);

@@ -60,9 +60,8 @@ struct Facts {
 
 impl Facts {
     fn provenance(&self, func: &Function, given: &AccessContext) -> &Provenance {
-        (self.provenance).get_or_init(|| {
-            Provenance::compute(func, given.flow, given.intrinsics, given.kernel, &|_| false)
-        })
+        (self.provenance)
+            .get_or_init(|| Provenance::compute(func, given.flow, given.intrinsics, given.kernel))
     }
 
     fn alignment(&self, func: &Function, given: &AccessContext) -> &Alignment {

@@ -237,13 +237,7 @@ impl Segment {
 }
 
 /// All spaces, by their numbers.
-const SPACES: [Space; 5] = [
-    Space::Global,
-    Space::Shared,
-    Space::Local,
-    Space::Constant,
-    Space::Generic,
-];
+const SPACES: [Space; 4] = [Space::Global, Space::Shared, Space::Local, Space::Generic];
 
 /// Whether addresses of two spaces can be the same place.
 fn may_meet(a: Space, b: Space) -> bool {

@@ -62,7 +62,7 @@ impl Facts {
         let func = &context.func;
         let provenance = self.0.get_or_insert_with(|| {
             let flow = ControlFlow::compute(func, given.kernel, &Callees::default());
-            Provenance::compute(func, &flow, given.intrinsics, given.kernel, &|_| false)
+            Provenance::compute(func, &flow, given.intrinsics, given.kernel)
         });
         provenance.space(func, address)
     }

@@ -21,13 +21,18 @@ fn compiled(text: &str) -> Result<Translation, Vec<Error>> {
     translate(&program, &[kernel], &Options::default())
 }
 
-/// What a body that computes `%r`, an i64, from `%x`, an i64, gives.
-fn run(declarations: &str, body: &str, x: u64) -> u64 {
-    let text = format!(
+/// A kernel that stores `%r`.
+fn program(declarations: &str, body: &str) -> String {
+    format!(
         "{declarations}\ndefine void @k(i64 %x, ptr %out) {{\nstart:\n{body}\n  store i64 %r, ptr %out, align 8\n  ret \
          void\n}}\n"
-    );
-    let translation = compiled(&text).unwrap_or_else(|errors| panic!("{body}: {}", errors[0]));
+    )
+}
+
+/// What a body that computes `%r`, an i64, from `%x`, an i64, gives.
+fn run(declarations: &str, body: &str, x: u64) -> u64 {
+    let translation = compiled(&program(declarations, body))
+        .unwrap_or_else(|errors| panic!("{body}: {}", errors[0]));
     let device = Device::simulator(SimConfig::default());
     let out = device.zeros::<u64>(1).unwrap();
     let kernel = device.load(&translation.code).unwrap().kernel("k").unwrap();
@@ -572,6 +577,26 @@ fn what_is_written_for_the_hosts_processor_has_its_meaning() {
             assert_eq!(run(declarations, &body, x), expected(x), "{body} of {x:#x}");
         }
     }
+}
+
+/// Constants of the program that are indexed alike in all lanes are read from constant memory.
+#[test]
+fn what_is_constant_is_in_constant_memory() {
+    let body = "%i = and i64 %x, 3\n%p = getelementptr inbounds [4 x i64], ptr @t, i64 0, i64 %i\n%r = load i64, ptr %p";
+    let values = [7, u64::MAX, 1 << 40, 9];
+    let declared = format!("@t = private constant [4 x i64] [{}], align 8", {
+        let elements = values.map(|value| format!("i64 {}", value as i64));
+        elements.join(", ")
+    });
+    for x in 0..5 {
+        assert_eq!(run(&declared, body, x), values[x as usize & 3]);
+    }
+    let text = program(&declared, body);
+    let translation = compiled(&text).unwrap();
+    assert_eq!(
+        translation.code.object().constants[..],
+        *values.map(u64::to_le_bytes).as_flattened()
+    );
 }
 
 /// A symbol that nobody defines is the library's, the library's own are those of the program, and panics say what.

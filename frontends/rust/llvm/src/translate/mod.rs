@@ -280,6 +280,10 @@ impl<'p> Translator<'p> {
             .module
             .declare_data(&name, linkage, writable, false)
             .map_err(of_backend)?;
+        // What it points to may be written all the same, but an object that holds addresses is no table.
+        if variable.constant {
+            self.module.declare_table(id);
+        }
         self.data.insert(symbol, id);
         self.data_queue.push(symbol);
         Ok(id)
