@@ -62,6 +62,7 @@ fn lowered(text: &str) -> String {
             provenance: &facts.provenance,
             alignment: &facts.alignment,
             users: &facts.users,
+            truths: &facts.truths,
             intrinsics: &prepared.intrinsics,
             ordering: &facts.ordering,
         },

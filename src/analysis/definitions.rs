@@ -7,6 +7,7 @@
 //! looks at for every operation (`filetests/tests/coverage`).
 
 use super::control_flow::ControlFlow;
+use super::truths::Truths;
 use super::uses::Users;
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
@@ -31,6 +32,8 @@ pub struct Definitions<'a> {
     pub intrinsics: &'a Intrinsics,
     /// Its control flow.
     pub flow: &'a ControlFlow,
+    /// Which parameters of its blocks are truths.
+    pub truths: &'a Truths,
 }
 
 impl Definitions<'_> {
@@ -178,13 +181,14 @@ impl Definitions<'_> {
         }
     }
 
-    /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate.
+    /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate: an instruction, or a block whose
+    /// parameter it is.
     pub(crate) fn is_truth(&self, value: Value) -> bool {
         if self.type_of(value) != types::I8 {
             return false;
         }
         let Some(inst) = self.def_of(value) else {
-            return false;
+            return self.truths.contains(value);
         };
         let data = self.func.dfg.insts[inst];
         match data {

@@ -24,6 +24,7 @@ mod roots;
 mod taint;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod truths;
 pub mod uniformity;
 pub mod uses;
 pub mod window;
@@ -39,6 +40,7 @@ use meeting::Meetings;
 use ordering::Ordering;
 use provenance::{Provenance, Space};
 use std::fmt;
+use truths::Truths;
 use uniformity::{Uniformity, UniformityInput};
 use uses::{UseCount, UseCounts, Users};
 
@@ -74,6 +76,8 @@ pub struct Facts {
     pub uniformity: Uniformity,
     /// Who reads each value.
     pub users: Users,
+    /// Which parameters of blocks are truths.
+    pub truths: Truths,
     /// Where fences stand.
     pub ordering: Ordering,
 }
@@ -107,6 +111,7 @@ impl Facts {
             self.alignment.forget();
         }
         self.users.recompute(func);
+        (self.truths).recompute(func, &self.users, intrinsics, flow);
         if has_atomics {
             let users = &self.users;
             let is_read = |value| !users.of(value).is_empty();

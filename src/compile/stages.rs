@@ -57,6 +57,7 @@ impl<'a> Analyzed<'a> {
                 provenance: &self.facts.provenance,
                 alignment: &self.facts.alignment,
                 users: &self.facts.users,
+                truths: &self.facts.truths,
                 intrinsics: &self.prepared.intrinsics,
                 ordering: &self.facts.ordering,
             },

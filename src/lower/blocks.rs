@@ -1,6 +1,8 @@
 //! The order of blocks, edges with arguments, and how blocks end.
 
-use super::rules::{constructor_table_index, constructor_truth_copy, constructor_truth_of};
+use super::rules::{
+    constructor_table_index, constructor_truth_copy, constructor_truth_of, constructor_truth_word,
+};
 use super::source::{Base, VALUE_CLASS};
 use super::state::{Input, Lower};
 use crate::analysis::meeting;
@@ -196,13 +198,17 @@ fn successors(func: &ir::Function, last: Inst) -> &[BlockCall] {
 }
 
 impl Lower<'_> {
-    /// The registers of an edge's arguments, truth values as their i8.
+    /// The registers of an edge's arguments.
     pub(super) fn arguments(&mut self, call: BlockCall) -> Vec<VReg> {
         let lists = &self.func.dfg.value_lists;
         let parameters = self.func.dfg.block_params(call.block(lists));
         let mut regs = Vec::new();
         for (argument, &parameter) in call.args(lists).zip(parameters) {
             if let BlockArg::Value(value) = argument {
+                if self.is_truth(parameter) {
+                    regs.push(self.passed_truth(value));
+                    continue;
+                }
                 match self.src(value).base {
                     Base::Imm(bits) => self.pass_immediate(bits, self.words_of(value), &mut regs),
                     _ => regs.extend_from_slice(self.regs_of(value).as_slice()),
@@ -213,6 +219,32 @@ impl Lower<'_> {
             }
         }
         regs
+    }
+
+    /// The predicate in which an edge passes a truth.
+    fn passed_truth(&mut self, value: ir::Value) -> VReg {
+        let truth = constructor_truth_of(self, value);
+        match truth.reg {
+            Some(reg) if !truth.negated => reg,
+            _ => constructor_truth_copy(self, truth).reg(),
+        }
+    }
+
+    /// Makes the parameters of a block that are truths numbers, where somebody reads them so.
+    pub(super) fn truths_as_words(&mut self, block: ir::Block) {
+        if Some(block) == self.func.layout.entry_block() {
+            return;
+        }
+        for &parameter in self.func.dfg.block_params(block) {
+            if self.is_truth(parameter)
+                && let Some(asked) = self.homes[parameter].regs
+            {
+                let truth = self.truth_predicate(parameter);
+                let word = constructor_truth_word(self, truth);
+                self.builder.bind(asked.first, word.reg());
+                self.builder.end_unit();
+            }
+        }
     }
 
     /// Registers for the words of an immediate that an edge passes: each of its own, so that it can be the parameter's.
@@ -253,6 +285,10 @@ impl Lower<'_> {
         }
         let mut regs = Vec::new();
         for &param in self.func.dfg.block_params(block) {
+            if self.is_truth(param) {
+                regs.extend(self.truth_predicate(param).reg);
+                continue;
+            }
             let general = self.regs_of(param);
             regs.extend_from_slice(general.as_slice());
             if self.may_pass_uniform(param) {

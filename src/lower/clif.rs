@@ -134,6 +134,19 @@ impl Lower<'_> {
         self.is_truth(value).then_some(())
     }
 
+    /// Whether a value is computed in more turns than what reads it.
+    pub(super) fn of_inner_loop(&mut self, value: Value) -> Option<()> {
+        let home = match self.func.dfg.value_def(value) {
+            ValueDef::Param(block, _) => Some(block),
+            _ => self
+                .def_of(value)
+                .and_then(|inst| self.func.layout.inst_block(inst)),
+        };
+        let flow = self.input.facts.flow;
+        let (home, here) = (flow.loop_depth(home?), flow.loop_depth(self.current?));
+        (home > here).then_some(())
+    }
+
     /// What extends a truth hands its number on.
     pub(super) fn one_if(&mut self, value: Value) -> Option<Value> {
         let truth = match self.def_data(value) {

@@ -103,6 +103,7 @@ pub fn lower(
             users: input.facts.users,
             intrinsics: input.facts.intrinsics,
             flow: input.facts.flow,
+            truths: input.facts.truths,
         },
         input,
         builder,
@@ -207,6 +208,7 @@ impl Lower<'_> {
             self.fence_before(current);
             inst = self.func.layout.prev_inst(current);
         }
+        self.truths_as_words(clif);
         self.load_constants(clif);
         let params = self.block_params(clif);
         self.builder.end_block(params);

@@ -10,6 +10,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::ordering::Ordering;
 use crate::analysis::provenance::Provenance;
+use crate::analysis::truths::Truths;
 use crate::analysis::uniformity::Uniformity;
 use crate::analysis::uses::{UseCount, UseCounts, Users};
 use crate::clif::tables::FindTable;
@@ -39,6 +40,8 @@ pub struct Facts<'a> {
     pub alignment: &'a Alignment,
     /// Who reads each value.
     pub users: &'a Users,
+    /// Which parameters of blocks are truths.
+    pub truths: &'a Truths,
     /// Which calls are intrinsics.
     pub intrinsics: &'a Intrinsics,
     /// Where fences stand.

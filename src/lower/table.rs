@@ -6,15 +6,13 @@
 //! memory, where the data object is.
 
 use super::address::Address;
-use super::rules::Context;
-use super::rules::types::LdcOptions;
-use super::source::Regs;
+use super::source::Src;
 use super::state::Lower;
-use super::typed::{Operand, Word};
+use super::typed::Unit;
 use crate::abi;
 use crate::analysis::provenance::Space;
 use crate::clif::tables::DataPlace;
-use crate::isa::generated::{LoadSize, Role};
+use crate::isa::generated::Role;
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{GlobalValue, GlobalValueData, MemFlags, Type, Value};
@@ -54,7 +52,7 @@ impl Lower<'_> {
         Some(Address {
             base: match place.index {
                 Some(index) => self.src(index).low(),
-                None => super::source::Src::wide_imm(0, 1),
+                None => Src::wide_imm(0, 1),
             },
             offset: place.offset,
             space: Space::Global,
@@ -70,24 +68,18 @@ impl Lower<'_> {
         address.table
     }
 
-    /// A piece of a table.
-    pub(super) fn load_from_table(
-        &mut self,
-        address: Address,
-        table: GlobalValue,
-        size: &LoadSize,
-    ) -> Regs {
-        let name = self.data_name(table).unwrap_or_default();
-        let bank = abi::CONSTANT_BANK.into();
-        let base = Word::new(address.base);
-        let loaded = self.emit_ldc_with(LdcOptions::new(*size), bank, base, address.offset as i32);
+    pub(super) fn constant_bank(&mut self) -> u32 {
+        abi::CONSTANT_BANK.into()
+    }
+
+    pub(super) fn among_constants(&mut self, table: GlobalValue, address: Address) -> Unit {
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             role: Role::Addr,
             kind: SymbolKind::Constant,
-            name,
+            name: self.data_name(table).unwrap_or_default(),
             addend: address.offset,
         }));
-        loaded
+        Unit
     }
 
     /// The name of a data object.

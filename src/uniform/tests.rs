@@ -51,6 +51,7 @@ fn function(lines: &str, mark: &str, kind: FunctionKind) -> VCode<VReg> {
             provenance: &facts.provenance,
             alignment: &facts.alignment,
             users: &facts.users,
+            truths: &facts.truths,
             intrinsics: &prepared.intrinsics,
             ordering: &facts.ordering,
         },

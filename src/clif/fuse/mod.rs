@@ -28,6 +28,7 @@ use super::contents::Contents;
 use super::merge;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::definitions::Definitions;
+use crate::analysis::truths::Truths;
 use crate::analysis::uses::{Users, for_each_operand, has_effect};
 use crate::constants;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
@@ -197,11 +198,13 @@ fn plan(
     find: fn(&mut Fuser, Inst) -> Option<Fusion>,
 ) -> Vec<(Inst, Fusion)> {
     let users = Users::compute(func);
+    let truths = Truths::compute(func, &users, intrinsics, flow);
     let definitions = Definitions {
         func,
         users: &users,
         intrinsics,
         flow,
+        truths: &truths,
     };
     let mut fuser = Fuser {
         definitions,
