@@ -18,6 +18,7 @@ use crate::abi;
 use crate::isa::table::Direction;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, Callee, Entry, FunctionKind, Terminator, VCode};
+use cranelift_codegen::entity::EntityRef;
 use smallvec::SmallVec;
 
 /// What an instruction needs beside the registers of its values.
@@ -71,6 +72,22 @@ impl Colouring {
     /// The register of a value.
     pub fn register(&self, v: VReg) -> PReg {
         PReg::new(v.class(), self.colour[v.index()])
+    }
+
+    /// How many registers it copies to others in all, and of these how many in loops.
+    pub fn copies(&self, code: &VCode<VReg>) -> (usize, usize) {
+        let moved = |copies: &[Copy]| copies.iter().filter(|copy| copy.from != copy.to).count();
+        let mut sites = self.sites.iter().peekable();
+        let (mut all, mut in_loops) = (moved(&self.entry), 0);
+        for (block, data) in code.blocks.iter() {
+            let mut here = moved(&self.exits[block.index()].before);
+            while let Some((_, site)) = sites.next_if(|(index, _)| *index < data.insts.end) {
+                here += moved(&site.before) + moved(&site.after);
+            }
+            all += here;
+            in_loops += if data.loop_depth > 0 { here } else { 0 };
+        }
+        (all, in_loops)
     }
 }
 

@@ -9,10 +9,10 @@
 //!    "Optimal register allocation for SSA-form programs in polynomial time"), with webs of values that copies would
 //!    join, and aligned runs for wide operands. For regalloc2 only what it has no constraint for is coloured
 //!    ([`coloured`]), and nothing in functions without wide operands and guarded results.
-//! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs,
-//!    only wide operands and guarded results in the registers of the colouring ([`backtracking`]), or from the
-//!    colouring alone ([`single_pass`]). [`write`] writes the code of either; [`predicate_reloads`] lets
-//!    predicates come back together where they can.
+//! 3. An [`Allocation`] is made: from the colouring alone ([`single_pass`]), where that was asked for or leaves hardly
+//!    a copy, else by regalloc2 below the number of registers that the pressure or the colouring needs, only wide
+//!    operands and guarded results in the registers of the colouring ([`backtracking`]). [`write`] writes the code of
+//!    either; [`predicate_reloads`] lets predicates come back together where they can.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
 //! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code
 //!    to the definition of the value that it read before.
@@ -208,6 +208,11 @@ const EASY_WORK: usize = 32;
 /// docs/measured.md).
 pub const MOST_WORK: usize = 20_000;
 
+/// A function without calls is not handed to regalloc2 where the colouring leaves a copy for so many instructions at
+/// most, and a copy in a loop for so many (*measured*: docs/measured.md).
+const COPIES: usize = 25;
+const COPIES_IN_LOOPS: usize = 50;
+
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
 pub struct AllocationBuffers {
@@ -290,7 +295,14 @@ fn assign(
         (true, false) => None,
     };
     let code = pinned::separate(Constrained::untouched(code, recorded));
-    let code = fit(code, extent, options, scratch)?;
+    // Around calls regalloc2 knows better which values stay in registers that calls keep.
+    let is_known = backtracking && !requirements.calls;
+    if is_known && colours_well(&code.code, options, scratch) {
+        refuse_divergent_writes(&code.code, &scratch.pressure)?;
+        single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
+        return Ok(code);
+    }
+    let code = fit(code, extent, is_known, options, scratch)?;
     refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {
         // More than was asked for where regalloc2 has no numbers for the GPRs.
@@ -306,6 +318,39 @@ fn assign(
 fn is_easy(code: &VCode<VReg>, requirements: &requirements::Requirements) -> bool {
     let runs_once = |data: &BlockData<VReg>| data.loop_depth == 0;
     !requirements.calls && code.insts.len() <= EASY_WORK && code.blocks.values().all(runs_once)
+}
+
+/// Whether a colouring of all values needs no spilling and so few copies that regalloc2 has little to save. It is left
+/// in `scratch`, as are liveness and pressure.
+fn colours_well(code: &VCode<VReg>, options: &Options, scratch: &mut AllocationBuffers) -> bool {
+    let AllocationBuffers {
+        liveness,
+        pressure,
+        colouring,
+        ..
+    } = scratch;
+    liveness.compute(code);
+    pressure.compute(code, liveness);
+    let capacity = capacity::Capacity::new(options.gpr_limit);
+    let fits = |class: &RegisterClass| pressure.fits(*class, &capacity);
+    if uniform::has_divergent_parameters(code) || !RegisterClass::ALL.iter().all(fits) {
+        return false;
+    }
+    let extent = Extent::All;
+    let coloured = colouring::colour(
+        code,
+        liveness,
+        pressure,
+        extent,
+        options.gpr_limit,
+        colouring,
+    );
+    if coloured.is_err() {
+        return false;
+    }
+    let (copies, in_loops) = colouring.copies(code);
+    let work = code.insts.len();
+    copies * COPIES <= work && in_loops * COPIES_IN_LOOPS <= work
 }
 
 /// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where
@@ -351,7 +396,7 @@ fn backtrack(
     loop {
         if extent != Some(Extent::All) && excluded != [false; 3] {
             extent = Some(Extent::All);
-            code = fit(code, extent, options, scratch)?;
+            code = fit(code, extent, false, options, scratch)?;
         }
         let AllocationBuffers {
             liveness,
@@ -449,10 +494,12 @@ fn refuse_divergent_writes(
 const ROUNDS: u32 = 3;
 
 /// Spills until everything fits, and, if an `extent` is to be coloured, until a colouring exists, which is left in
-/// `scratch`. Uniform values first, then predicates, because both go to GPRs.
+/// `scratch`. Uniform values first, then predicates, because both go to GPRs. Liveness and pressure of the function as
+/// it comes are in `scratch` if they are `known`.
 fn fit(
     original: Constrained,
     extent: Option<Extent>,
+    known: bool,
     options: &Options,
     scratch: &mut AllocationBuffers,
 ) -> Result<Constrained, RegallocError> {
@@ -466,13 +513,16 @@ fn fit(
     } = scratch;
     let mut capacity = capacity::Capacity::new(options.gpr_limit);
     let displaced = uniform::has_divergent_parameters(&original.code);
+    let mut known = known;
     loop {
-        if extent.is_some() {
-            liveness.compute(&original.code);
-        } else {
-            liveness.compute_sets(&original.code);
+        if !std::mem::take(&mut known) {
+            if extent.is_some() {
+                liveness.compute(&original.code);
+            } else {
+                liveness.compute_sets(&original.code);
+            }
+            pressure.compute(&original.code, liveness);
         }
-        pressure.compute(&original.code, liveness);
         if extent.is_none() {
             let fits = |class: &RegisterClass| pressure.fits(*class, &capacity);
             if !displaced && RegisterClass::ALL.iter().all(fits) {
