@@ -55,7 +55,7 @@ impl Compiler {
     /// The key of what compiling these functions together gives: their CLIF as text, the symbols of the functions and
     /// data objects that they refer to, kernel marks, linkage, the settings, and this build of the compiler. Lines of
     /// the source count where they come out again: in line tables, remarks and cycles. What data objects hold decides
-    /// nothing unless the unit knows it ([`Unit::announce_table`](crate::Unit::announce_table)).
+    /// nothing unless the unit knows it ([`Unit::announce_table`](crate::compile::Unit::announce_table)).
     pub fn cache_key(&self, functions: &[FunctionInput<'_>]) -> CacheKey {
         let mut hasher = Hasher(Sha256::new());
         if self.shows_places() {
