@@ -2,6 +2,7 @@
 
 use super::summaries::TABLE_ALIGN;
 use super::unit::Compiled;
+use super::watch::internal;
 use super::{Code, Compiler, FunctionInput, Unit, library};
 use crate::abi;
 use crate::emit::constants::{CONSTANTS, TABLES};
@@ -138,9 +139,12 @@ impl Unit {
                 let place = match places.get(&relocation.name) {
                     Some(place) => *place,
                     None => {
-                        let table = self.summaries.table(&relocation.name);
-                        let content = table.map_or(&[][..], |table| &table.content);
-                        let place = all.append_table(content, TABLE_ALIGN).map_err(|full| {
+                        let table = self.summaries.table(&relocation.name).ok_or_else(|| {
+                            let message = format!("%{} is no table any more", relocation.name);
+                            internal(&code.name, message)
+                        })?;
+                        let placed = all.append_table(&table.content, TABLE_ALIGN);
+                        let place = placed.map_err(|full| {
                             Error::new(Problem::Limit(full.to_string()), in_function(&code.name))
                         })?;
                         places.insert(relocation.name.clone(), place);
