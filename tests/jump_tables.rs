@@ -116,3 +116,37 @@ fn a_table_larger_than_the_bank_is_read_from_global_memory() {
         }
     }
 }
+
+#[test]
+fn what_is_read_of_a_table_takes_part_in_no_order() {
+    let targets = vec!["block2, block3"; ENTRIES as usize / 2].join(", ");
+    let text = format!(
+        "; kernel
+function %k(i64, i32) {{
+block0(v0: i64, v1: i32):
+    v2 = load.i32 aligned v0
+    v3 = atomic_load.i32 aligned v0
+    v4 = band v3, v1
+    br_table v4, block1, [{targets}]
+block1:
+    v5 = iconst.i32 1
+    jump block4(v5)
+block2:
+    v6 = iconst.i32 2
+    jump block4(v6)
+block3:
+    v7 = iconst.i32 3
+    jump block4(v7)
+block4(v8: i32):
+    v9 = iadd v8, v2
+    store aligned v9, v0
+    return
+}}
+"
+    );
+    let mut options = Options::default();
+    options.set("verify", "true").expect("a setting");
+    Compiler::new(options)
+        .compile_clif(&text)
+        .unwrap_or_else(|errors| panic!("{errors}"));
+}

@@ -14,7 +14,9 @@ use crate::isa::generated::{
 };
 use crate::isa::operand::{PT, RZ};
 use crate::isa::{Inst, Register, RegisterClass, Role, VReg, build};
-use crate::vcode::{Attachment, AttachmentId, Entry, SymbolKind, SymbolUse, Terminator, VCode};
+use crate::vcode::{
+    Attachment, AttachmentId, Entry, MemoryOrder, SymbolKind, SymbolUse, Terminator, VCode,
+};
 
 /// Moves are of one word.
 const WORD: mov::Options = mov::Options::new(MOVW::W32);
@@ -69,11 +71,14 @@ pub fn load_jump_tables(
             Some(offset) => load_from_data(&mut editor, &mut added, entry, index, offset),
         }
         let line = editor.data(block).line;
-        editor.body(block).extend(
-            added
-                .into_iter()
-                .map(|(inst, attachment)| Entry::new(inst, line).with(attachment)),
-        );
+        editor
+            .body(block)
+            .extend(added.into_iter().map(|(inst, attachment)| Entry {
+                attachment,
+                // Nobody writes a table.
+                order: MemoryOrder::Private,
+                ..Entry::new(inst, line)
+            }));
         editor.data(block).terminator = Terminator::Table {
             index: entry,
             table: Some(place),

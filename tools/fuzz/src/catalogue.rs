@@ -228,6 +228,24 @@ impl Catalogue {
         None
     }
 
+    /// The operation of an opcode on a type, if the target and the oracle can do it and `swarm` does not leave it out.
+    pub fn find(
+        &self,
+        opcode: Opcode,
+        control: Type,
+        oracle: Oracle,
+        swarm: &Swarm,
+    ) -> Option<Operation> {
+        let range = self.opcodes.iter().find(|range| {
+            let first = &self.entries[range.start];
+            first.operation.opcode == opcode
+        })?;
+        let entry = self.entries[range.clone()]
+            .iter()
+            .find(|entry| entry.operation.control == control)?;
+        (swarm.has(&entry.operation) && self.can_do(entry, oracle)).then_some(entry.operation)
+    }
+
     /// The oracle that knows what an operation gives; the host if both do.
     pub fn oracle_of(&self, operation: Operation) -> Option<Oracle> {
         let entry = self.entries.iter().find(|e| e.operation == operation)?;

@@ -126,14 +126,32 @@ impl Random {
         let mask = u128::MAX >> (128 - bits);
         let sign = 1u128 << (bits - 1);
         let wide = u128::from(self.bits()) << 64 | u128::from(self.bits());
-        mask & match self.below(8) {
+        mask & match self.below(9) {
             0 | 1 => self.pick(&[0, 1, 2, mask, mask - 1, sign, sign - 1, sign + 1]),
             2 => wide >> self.below(127),
             3 => u128::MAX << self.below(127),
             4 => 1 << self.below(bits as usize),
             // The same in every byte, as masks are.
             5 => u128::from(wide as u8) * (u128::MAX / 255),
+            6 => self.between_floats(wide),
             _ => wide,
+        }
+    }
+
+    /// An integer half way between two floats of some format, or beside that; either sign.
+    fn between_floats(&mut self, wide: u128) -> u128 {
+        let digits = self.pick(&[11, 24, 53]);
+        let below = self.below(128 - digits);
+        let half = match below {
+            0 => 0,
+            _ => 1 << (below - 1),
+        };
+        let beside = self.pick(&[0, 1, u128::MAX]);
+        let number = wide >> (128 - digits) << below;
+        let number = number.wrapping_add(half).wrapping_add(beside);
+        match self.once_in(2) {
+            true => number.wrapping_neg(),
+            false => number,
         }
     }
 
@@ -142,12 +160,14 @@ impl Random {
         let last = (1u64 << exponent) - 1;
         let bias = last >> 1;
         let near = [0, 1, 2, 7, 8, 15, 16, 23, 24, 31, 32, 52, 53, 63, 64, 127];
-        let power = match self.below(8) {
+        let sign = (self.bits() & 1) << (fraction + exponent);
+        let power = match self.below(9) {
             0 => 0,
             1 => self.pick(&[1, last - 1]),
             2 => last,
             3 | 4 => bias + self.pick(&near),
             5 => bias.saturating_sub(self.pick(&near)),
+            6 => return u128::from(sign | self.beside_limit(fraction, bias)),
             _ => self.bits(),
         };
         let power = if power > last {
@@ -163,9 +183,27 @@ impl Random {
             4 => all & self.bits() << self.below(fraction as usize),
             _ => all & self.bits(),
         };
-        let sign = self.bits() & 1;
-        u128::from((sign << exponent | power) << fraction | digits)
+        u128::from(sign | power << fraction | digits)
     }
+
+    /// The magnitude of a float at a limit of an integer type, or one, a half, a quarter or the least step beside it.
+    fn beside_limit(&mut self, fraction: u32, bias: u64) -> u64 {
+        let bits = self.pick(&[8, 16, 32, 64, 128]);
+        // Those of signed and unsigned integers, and half of them.
+        let power = bits - self.below(3) as u32;
+        let places = power + self.pick(&[0, 1, 2, fraction]);
+        let limit = float_limit(power, fraction, bias);
+        match self.below(3) {
+            0 => limit,
+            1 => limit - (1 << (fraction + 1).saturating_sub(places)),
+            _ => (limit + (1 << fraction.saturating_sub(places))).min((2 * bias + 1) << fraction),
+        }
+    }
+}
+
+/// The bits of 2 to a power as a float with such a fraction and bias; of infinity if that is beyond.
+pub fn float_limit(power: u32, fraction: u32, bias: u64) -> u64 {
+    (bias + u64::from(power)).min(2 * bias + 1) << fraction
 }
 
 #[cfg(test)]
@@ -191,6 +229,26 @@ mod tests {
         assert_eq!(random.bits(), 9);
         // Behind the end there are numbers too, others in each.
         assert_ne!(random.bits(), forked.bits());
+    }
+
+    #[test]
+    fn limits_of_integers_and_what_is_beside_them_come_up() {
+        let mut random = Random::new(1);
+        let floats: Vec<f64> = (0..30_000)
+            .map(|_| f64::from_bits(random.scalar_bits(types::F64) as u64))
+            .collect();
+        let two_127 = 127f64.exp2();
+        for wanted in [127.5, 128.0, -128.5, 255.75, two_127, two_127.next_down()] {
+            assert!(floats.contains(&wanted), "{wanted}");
+        }
+        let integers: Vec<u64> = (0..30_000)
+            .map(|_| random.scalar_bits(types::I64) as u64)
+            .collect();
+        let half_way = |n: &&u64| {
+            let below = 11u32.saturating_sub(n.leading_zeros());
+            below != 0 && *n & ((1 << below) - 1) == 1 << (below - 1)
+        };
+        assert!(integers.iter().filter(half_way).count() > 100);
     }
 
     #[test]

@@ -36,6 +36,28 @@ pub enum Form {
     Floats,
     /// Vectors.
     Vectors,
+    /// Slots that are variables: each of one type, wherever it is accessed.
+    Variables,
+    /// Accesses beside and over each other.
+    Bursts,
+    /// Calls that pass on what the one before has returned.
+    Chains,
+    /// Calls of one of several functions, chosen by control.
+    Choices,
+    /// Values that loops carry, in other places, and sums and products of them.
+    Carried,
+    /// What is computed in a loop and used behind it.
+    Escapes,
+    /// Comparisons that control passes on.
+    Truths,
+    /// Several bitwise operations on each other.
+    Logic,
+    /// Numbers limited to the range of a narrower type, and vectors made of them.
+    Limited,
+    /// Floats beside the limits of integers.
+    Limits,
+    /// Jump tables that about fill the constant bank.
+    LargeTables,
 }
 
 /// Words of bits for opcodes, which have one byte.

@@ -410,11 +410,27 @@ impl Machine<'_> {
                 for lane in bits(lanes) {
                     let record = &self.records[self.first as usize + lane];
                     let number = value(frame, lane, *number) & COUNTED;
+                    let step = match counting {
+                        Counting::Steps(step) => value(frame, lane, *step),
+                        _ => 0,
+                    };
                     let var = &mut frame.threads[lane].vars[*to];
-                    for counter in counting.turns(number) {
+                    let (turns, last) = counting.turns(number, step);
+                    for counter in turns {
                         let own = record[VALUES + counter as usize].unwrap_or(0);
                         *var = var.wrapping_mul(3).wrapping_add(counter).wrapping_add(own);
                     }
+                    *var = var.wrapping_add(last);
+                }
+            }
+            Stmt::Exchange(list) => {
+                for lane in bits(lanes) {
+                    let vars = &mut frame.threads[lane].vars;
+                    let old = list.iter().map(|var| vars[*var]).cycle().skip(1);
+                    let new: Vec<u32> = old.take(list.len()).collect();
+                    list.iter()
+                        .zip(new)
+                        .for_each(|(var, value)| vars[*var] = value);
                 }
             }
             Stmt::Probe => self.probe(frame.threads.len() as u32, lanes, known),

@@ -415,13 +415,15 @@ impl<'a> Writer<'a> {
 
     /// A statement that neither branches nor waits.
     fn simple(&mut self) {
-        let stmt = match self.random.below(if self.together { 14 } else { 9 }) {
+        let stmt = match self.random.below(if self.together { 15 } else { 10 }) {
             0..=3 => self.assignment(),
             8 => match self.free_var() {
                 Some(to) => self.count(to),
                 None => return,
             },
-            9.. => self.common_assignment(),
+            9 => return self.exchange(),
+            10 => Stmt::Exchange(COMMON.to_vec()),
+            11.. => self.common_assignment(),
             4 => Stmt::StoreOwn {
                 index: self.random.below(OWN),
                 value: self.operand(),
@@ -484,10 +486,27 @@ impl<'a> Writer<'a> {
                 true => self.common_operand(),
                 false => self.operand(),
             },
-            counting: self
-                .random
-                .pick(&[Counting::Up, Counting::Down, Counting::Shift]),
+            counting: match self.random.below(4) {
+                0 => Counting::Up,
+                1 => Counting::Down,
+                2 => Counting::Shift,
+                _ => Counting::Steps(match self.common {
+                    true => self.common_operand(),
+                    false => self.operand(),
+                }),
+            },
             wide: self.random.once_in(2),
+        }
+    }
+
+    /// Some variables that may be written here are exchanged.
+    fn exchange(&mut self) {
+        let mut list = Vec::new();
+        for _ in 0..self.random.between(2, 4) {
+            list.extend(self.free_var().filter(|var| !list.contains(var)));
+        }
+        if list.len() > 1 {
+            self.stmts.push(Stmt::Exchange(list));
         }
     }
 

@@ -80,22 +80,34 @@ pub enum Counting {
     Down,
     /// The number, shifted right until nothing is left.
     Shift,
+    /// From the number down by steps of 1 or 3, until it is not positive: 3 if bit 1 of the operand is set.
+    Steps(Operand),
 }
 
 impl Counting {
-    /// The counters of the turns.
-    pub fn turns(self, number: u32) -> Vec<u32> {
+    /// The counters of the turns, and what the counter is behind them; the operand of [`Counting::Steps`] is `step`.
+    pub fn turns(self, number: u32, step: u32) -> (Vec<u32>, u32) {
+        let step = step_of(step);
         match self {
-            Counting::Up => (0..number).collect(),
-            Counting::Down => (1..=number).rev().collect(),
+            Counting::Up => ((0..number).collect(), number),
+            Counting::Down => ((1..=number).rev().collect(), 0),
             Counting::Shift => {
                 let shifted = |n: &u32| Some(n >> 1);
-                std::iter::successors(Some(number), shifted)
-                    .take_while(|n| *n != 0)
-                    .collect()
+                let turns = std::iter::successors(Some(number), shifted);
+                (turns.take_while(|n| *n != 0).collect(), 0)
+            }
+            Counting::Steps(_) => {
+                let turns: Vec<u32> = (1..=number).rev().step_by(step as usize).collect();
+                let last = number.wrapping_sub(step * turns.len() as u32);
+                (turns, last)
             }
         }
     }
+}
+
+/// The step that an operand of [`Counting::Steps`] stands for.
+fn step_of(operand: u32) -> u32 {
+    operand & 2 | 1
 }
 
 /// The largest number that [`Stmt::Count`] counts to.
@@ -325,7 +337,7 @@ pub enum Stmt {
         b: Operand,
     },
     /// A loop: in each turn the variable becomes three times itself, plus the counter, plus the record's value of the
-    /// counter's number.
+    /// counter's number. Behind it what the counter is then is added.
     Count {
         /// The variable.
         to: usize,
@@ -336,6 +348,8 @@ pub enum Stmt {
         /// Whether the counter has 64 bits.
         wide: bool,
     },
+    /// Variables are exchanged: each gets the value of the next one, the last one that of the first.
+    Exchange(Vec<usize>),
     /// The mask of the lanes that are here goes into the record.
     Probe,
     /// A value of the record is written, in memory or in a stack slot.

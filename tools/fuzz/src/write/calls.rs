@@ -3,7 +3,7 @@
 use super::{Callee, MAX_COST, Writer};
 use crate::swarm::Form;
 use cranelift_codegen::ir::{
-    BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, SigRef, Signature, Type,
+    Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, SigRef, Signature, Type,
     UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
@@ -30,43 +30,108 @@ impl Writer<'_> {
     }
 
     fn arguments(&mut self, signature: &Signature) -> Vec<Value> {
+        self.arguments_from(signature, &[])
+    }
+
+    /// Arguments of which some are given, each in its own place if it has the type.
+    fn arguments_from(&mut self, signature: &Signature, given: &[Value]) -> Vec<Value> {
         let types: Vec<Type> = signature
             .params
             .iter()
             .map(|param| param.value_type)
             .collect();
-        types
-            .into_iter()
-            .map(|ty| self.closed_operand(ty))
-            .collect()
+        let mut arguments = Vec::new();
+        for (place, ty) in types.into_iter().enumerate() {
+            let given = given.get(place).copied();
+            let given = given.filter(|value| self.value_type(*value) == ty);
+            arguments.push(match given {
+                Some(value) => value,
+                None if self.swarm.has_form(Form::Chains) && self.random.once_in(6) => {
+                    self.constant_of(ty, [0; 16])
+                }
+                None => self.closed_operand(ty),
+            });
+        }
+        arguments
     }
 
-    /// A call, if some function is cheap enough.
-    pub(super) fn call(&mut self) {
-        let affordable: Vec<Callee> = self
-            .callees
+    /// The functions that are cheap enough here.
+    fn affordable(&self) -> Vec<Callee> {
+        self.callees
             .iter()
             .filter(|callee| self.cost + self.turns * callee.cost <= MAX_COST)
             .cloned()
-            .collect();
-        if affordable.is_empty() {
-            return self.operations(4);
+            .collect()
+    }
+
+    /// A call, if some function is cheap enough; often others that get what it returns.
+    pub(super) fn call(&mut self) {
+        let mut given = Vec::new();
+        loop {
+            let affordable = self.affordable();
+            if affordable.is_empty() {
+                return self.operations(4);
+            }
+            let callee = &affordable[self.random.below(affordable.len())];
+            given = self.call_of(callee, &given);
+            if !self.swarm.has_form(Form::Chains) || self.random.once_in(2) {
+                return;
+            }
         }
-        let callee = &affordable[self.random.below(affordable.len())];
+    }
+
+    fn call_of(&mut self, callee: &Callee, given: &[Value]) -> Vec<Value> {
         let (target, signature) = self.import(&callee.name, &callee.signature);
-        let arguments = self.arguments(&callee.signature);
         let indirect = self.random.once_in(4) && self.swarm.has_form(Form::Addresses);
+        let address = indirect.then(|| match self.swarm.has_form(Form::Choices) {
+            true => self.choice(callee, target),
+            false => self.pos().ins().func_addr(types::I64, target),
+        });
+        let arguments = self.arguments_from(&callee.signature, given);
         let mut pos = self.pos();
-        let call = if indirect {
-            let address = pos.ins().func_addr(types::I64, target);
-            pos.ins().call_indirect(signature, address, &arguments)
-        } else {
-            pos.ins().call(target, &arguments)
+        let call = match address {
+            Some(address) => pos.ins().call_indirect(signature, address, &arguments),
+            None => pos.ins().call(target, &arguments),
         };
-        for value in self.func.dfg.inst_results(call).to_vec() {
+        let results = self.func.dfg.inst_results(call).to_vec();
+        for &value in &results {
             self.define(value);
         }
         self.cost += self.turns * callee.cost;
+        results
+    }
+
+    /// The address of a function or of another one with its signature, chosen by control or by a `select`.
+    fn choice(&mut self, callee: &Callee, target: FuncRef) -> Value {
+        let mut alike = self.affordable();
+        alike.retain(|other| other.signature == callee.signature && other.cost <= callee.cost);
+        let mut targets = vec![target];
+        for other in &alike {
+            targets.push(self.import(&other.name, &other.signature).0);
+        }
+        let targets: Vec<FuncRef> = (0..self.random.between(1, 4))
+            .map(|_| self.random.pick(&targets))
+            .collect();
+        if self.random.once_in(4) {
+            let condition = self.decision();
+            let last = targets[targets.len() - 1];
+            let mut pos = self.pos();
+            let a = pos.ins().func_addr(types::I64, targets[0]);
+            let b = pos.ins().func_addr(types::I64, last);
+            return pos.ins().select(condition, a, b);
+        }
+        let arms: Vec<Block> = targets.iter().map(|_| self.new_block()).collect();
+        let join = self.new_block();
+        let address = self.func.dfg.append_block_param(join, types::I64);
+        self.branch_to_some(&arms);
+        for (arm, target) in arms.into_iter().zip(targets) {
+            self.block = arm;
+            let mut pos = self.pos();
+            let own = pos.ins().func_addr(types::I64, target);
+            pos.ins().jump(join, &[own.into()]);
+        }
+        self.block = join;
+        address
     }
 
     /// Ends the function with a tail call, if some function fits.

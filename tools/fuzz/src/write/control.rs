@@ -1,14 +1,16 @@
-//! Branches that meet again, loops, switches and early returns.
+//! Branches that meet again, switches and early returns.
 
 use super::Writer;
+use crate::swarm::Form;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value, types,
 };
 
-/// Turns of a loop, at most: a power of two.
-const MAX_TURNS: u64 = 8;
+/// Entries of a jump table that fill the constant bank.
+const LARGE_TABLE: usize = 1 << 14;
 
-fn block_args(values: &[Value]) -> Vec<BlockArg> {
+pub(super) fn block_args(values: &[Value]) -> Vec<BlockArg> {
     values.iter().copied().map(BlockArg::Value).collect()
 }
 
@@ -20,35 +22,67 @@ impl Writer<'_> {
     }
 
     /// Some types of the function.
-    fn some_types(&mut self, most: usize) -> Vec<Type> {
+    pub(super) fn some_types(&mut self, most: usize) -> Vec<Type> {
         let palette = self.palette.clone();
+        let truths = self.swarm.has_form(Form::Truths) && self.random.once_in(4);
+        let most = if truths { 2 * most } else { most };
         (0..self.random.between(1, most))
-            .map(|_| self.random.pick(&palette))
+            .map(|_| match truths && self.random.once_in(2) {
+                true => types::I8,
+                false => self.random.pick(&palette),
+            })
             .collect()
     }
 
     /// An integer that decides something.
-    fn decision(&mut self) -> Value {
+    pub(super) fn decision(&mut self) -> Value {
+        if self.random.once_in(3) {
+            return self.comparison();
+        }
+        let ty = self.some_integer();
+        self.operand(ty)
+    }
+
+    /// An integer type of the function.
+    pub(super) fn some_integer(&mut self) -> Type {
         let integers: Vec<Type> = self
             .palette
             .iter()
             .copied()
             .filter(|ty| ty.is_int())
             .collect();
-        let ty = self.random.pick(&integers);
-        self.operand(ty)
+        self.random.pick(&integers)
     }
 
-    fn operands(&mut self, types: &[Type]) -> Vec<Value> {
-        types.iter().map(|ty| self.operand(*ty)).collect()
+    /// Whether two integers are in some order.
+    fn comparison(&mut self) -> Value {
+        let ty = self.some_integer();
+        let (x, y) = (self.operand(ty), self.operand(ty));
+        let code = self.random.pick(IntCC::all());
+        self.cost += self.turns;
+        self.pos().ins().icmp(code, x, y)
     }
 
-    fn closed_operands(&mut self, types: &[Type]) -> Vec<Value> {
+    /// What control passes on: a value of a type, of truths often one that is new.
+    fn passed(&mut self, ty: Type) -> Value {
+        let new = ty == types::I8 && self.swarm.has_form(Form::Truths) && self.random.once_in(2);
+        if new {
+            self.comparison()
+        } else {
+            self.operand(ty)
+        }
+    }
+
+    pub(super) fn operands(&mut self, types: &[Type]) -> Vec<Value> {
+        types.iter().map(|ty| self.passed(*ty)).collect()
+    }
+
+    pub(super) fn closed_operands(&mut self, types: &[Type]) -> Vec<Value> {
         types.iter().map(|ty| self.closed_operand(*ty)).collect()
     }
 
     /// Parameters of a block. Floats among them count as open: what comes in may be.
-    fn params(&mut self, block: Block, types: &[Type], open: bool) -> Vec<Value> {
+    pub(super) fn params(&mut self, block: Block, types: &[Type], open: bool) -> Vec<Value> {
         let mut params = Vec::new();
         for &ty in types {
             let param = self.func.dfg.append_block_param(block, ty);
@@ -71,7 +105,7 @@ impl Writer<'_> {
     }
 
     /// Continues in a block, whose parameters become known.
-    fn continue_in(&mut self, block: Block, params: &[Value]) {
+    pub(super) fn continue_in(&mut self, block: Block, params: &[Value]) {
         self.block = block;
         for &param in params {
             self.define(param);
@@ -101,12 +135,21 @@ impl Writer<'_> {
     /// Several sides, chosen by a number of which a part is out of range.
     pub(super) fn switch(&mut self) {
         let types = self.some_types(3);
-        let index = self.operand(types::I32);
         let arms: Vec<Block> = (0..self.random.between(1, 5))
             .map(|_| self.new_block())
             .collect();
         let join = self.new_block();
         let params = self.params(join, &types, true);
+        self.branch_to_some(&arms);
+        for arm in arms {
+            self.arm(arm, join, &types);
+        }
+        self.continue_in(join, &params);
+    }
+
+    /// Ends the block with a switch to some of the blocks.
+    pub(super) fn branch_to_some(&mut self, arms: &[Block]) {
+        let index = self.operand(types::I32);
         let index = if self.random.once_in(3) {
             index
         } else {
@@ -114,10 +157,14 @@ impl Writer<'_> {
             let mask = pos.ins().iconst(types::I32, 7);
             pos.ins().band(index, mask)
         };
-        let entries: Vec<Block> = (0..self.random.between(1, 7))
-            .map(|_| self.random.pick(&arms))
-            .collect();
-        let default = self.random.pick(&arms);
+        let large = self.swarm.has_form(Form::LargeTables) && self.random.once_in(60);
+        let count = match large {
+            // Other tables and numbers fill what it leaves.
+            true => LARGE_TABLE - self.random.below(200),
+            false => self.random.between(1, 7),
+        };
+        let entries: Vec<Block> = (0..count).map(|_| self.random.pick(arms)).collect();
+        let default = self.random.pick(arms);
         let pool = &mut self.func.dfg.value_lists;
         let call = |block, pool: &mut _| BlockCall::new(block, [], pool);
         let default = call(default, pool);
@@ -126,53 +173,6 @@ impl Writer<'_> {
             .func
             .create_jump_table(JumpTableData::new(default, &entries));
         self.pos().ins().br_table(index, table);
-        for arm in arms {
-            self.arm(arm, join, &types);
-        }
-        self.continue_in(join, &params);
-    }
-
-    /// A loop that changes some values and counts down.
-    pub(super) fn repetition(&mut self) {
-        let most = if self.random.once_in(6) { 12 } else { 3 };
-        let types = self.some_types(most);
-        let count = self.operand(types::I32);
-        let mask = self.constant_of(types::I32, u128::from(MAX_TURNS - 1).to_le_bytes());
-        let turns = self.pos().ins().band(count, mask);
-        let (body, after) = (self.new_block(), self.new_block());
-        let mut carried = self.params(body, &types, false);
-        let left = self.func.dfg.append_block_param(body, types::I32);
-        let results = self.params(after, &types, false);
-        let mut starts = self.closed_operands(&types);
-        starts.push(turns);
-        self.pos().ins().jump(body, &block_args(&starts));
-
-        let mark = self.scope.mark();
-        carried.push(left);
-        self.continue_in(body, &carried);
-        self.turns *= MAX_TURNS;
-        self.inner_statements();
-        if self.random.once_in(3) {
-            // Another way out.
-            let leave = self.decision();
-            let (values, go_on) = (self.closed_operands(&types), self.new_block());
-            self.pos()
-                .ins()
-                .brif(leave, after, &block_args(&values), go_on, &[]);
-            self.block = go_on;
-            self.operations(3);
-        }
-        self.turns /= MAX_TURNS;
-        let next = self.closed_operands(&types);
-        let mut pos = self.pos();
-        let minus_one = pos.ins().iconst(types::I32, -1);
-        let fewer = pos.ins().iadd(left, minus_one);
-        let mut again = next.clone();
-        again.push(fewer);
-        pos.ins()
-            .brif(left, body, &block_args(&again), after, &block_args(&next));
-        self.scope.return_to(mark);
-        self.continue_in(after, &results);
     }
 
     /// A way out of the function.

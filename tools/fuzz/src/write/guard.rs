@@ -54,7 +54,7 @@ impl Writer<'_> {
         self.pos().ins().bor(x, one)
     }
 
-    fn number(&mut self, ty: Type, number: i64) -> Value {
+    pub(super) fn number(&mut self, ty: Type, number: i64) -> Value {
         self.constant_of(ty, i128::from(number).to_le_bytes())
     }
 

@@ -1,15 +1,18 @@
 //! Writes random functions that always return, and whose results CLIF settles.
 //!
 //! A function is written from its entry on. A [`Writer`] keeps the values that can be read at this place (`scope`), and
-//! writes operations on them (`values`, with what makes them total in `guard`), accesses to stack slots (`memory`),
-//! branches, loops and switches (`control`) and calls (`calls`). Control is structured: each form is entered at its top
-//! and left at its bottom, so a value defined before it may be read in it and after it, and those defined inside leave
-//! as parameters of the block behind it. Every loop counts down from a small number, and a function may only be called
-//! as often as the budget allows (`Writer::cost`).
+//! writes operations on them (`values`, with what makes them total in `guard`), several that belong together
+//! (`idioms`), accesses to stack slots (`memory`), branches and switches (`control`), loops (`loops`) and calls
+//! (`calls`). Control is structured: each form is entered at its top and left at its bottom, so a value defined before it
+//! may be read in it and after it. Those defined inside leave as parameters of the block behind it, those of a loop also
+//! as they are. Every loop has few turns, and a function may only be called as often as the budget allows
+//! (`Writer::cost`).
 
 mod calls;
 mod control;
 mod guard;
+mod idioms;
+mod loops;
 mod memory;
 mod scope;
 mod values;
@@ -58,6 +61,7 @@ pub struct Writer<'a> {
     /// Values that something reads.
     read: BTreeSet<Value>,
     slots: Vec<StackSlot>,
+    variables: Vec<memory::Variable>,
     /// What the function computes with.
     palette: Vec<Type>,
     types: u32,
@@ -163,6 +167,10 @@ fn signature(palette: &[Type], callees: &[Callee], random: &mut Random) -> Signa
     signature.params = types(params);
     signature.returns = types(returns);
     signature.returns.insert(0, AbiParam::new(types::I64));
+    // One of several functions can be called where they are called in the same way.
+    if !callees.is_empty() && random.once_in(5) {
+        return callees[random.below(callees.len())].signature.clone();
+    }
     // A tail call needs a callee with the same results.
     if convention == CallConv::Tail
         && let Some(other) = callees
@@ -193,6 +201,7 @@ impl<'a> Writer<'a> {
             open: BTreeSet::new(),
             read: BTreeSet::new(),
             slots: Vec::new(),
+            variables: Vec::new(),
             types: type_set(&COMMON),
             palette: COMMON.to_vec(),
             random,
@@ -241,6 +250,8 @@ impl<'a> Writer<'a> {
             4 if nests(Form::Switch) => self.switch(),
             5 if nests(Form::EarlyReturn) => self.early_return(),
             6 | 7 if swarm.has_form(Form::Call) => self.call(),
+            8 if swarm.has_form(Form::Bursts) && swarm.has_form(Form::Memory) => self.burst(),
+            9 => self.idiom(),
             _ => self.operations(12),
         }
     }
@@ -249,6 +260,13 @@ impl<'a> Writer<'a> {
     fn inner_statements(&mut self) {
         self.depth += 1;
         self.operations(6);
+        match self.random.below(8) {
+            0 => self.idiom(),
+            1 if self.swarm.has_form(Form::Bursts) && self.swarm.has_form(Form::Memory) => {
+                self.burst();
+            }
+            _ => {}
+        }
         if self.random.once_in(3) {
             self.statement();
         }

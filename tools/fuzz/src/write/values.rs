@@ -3,10 +3,11 @@
 use super::Writer;
 use crate::nan::{self, Use};
 use crate::operation::{Operand, Operation};
+use crate::swarm::Form;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
-    ConstantData, Endianness, InstBuilder, MemFlagsData, Type, Value, types,
+    ConstantData, Endianness, InstBuilder, MemFlagsData, Opcode, Type, Value, types,
 };
 
 /// Flags of a cast: which lane comes first.
@@ -23,6 +24,9 @@ impl Writer<'_> {
 
     /// A random operation.
     pub(super) fn operation(&mut self) {
+        if !self.variables.is_empty() && self.random.once_in(6) {
+            return self.variable();
+        }
         let picked = self
             .catalogue
             .pick(&mut self.random, self.types, self.oracle, &self.swarm);
@@ -47,19 +51,47 @@ impl Writer<'_> {
                 Operand::Value(ty) => self.operand(ty),
             });
         }
+        self.limit(operation, &mut args);
         self.guard(operation, &mut args);
+        self.insert(operation, &args, aligned);
+    }
+
+    /// Writes an operation on operands that are given and have no open NaNs; its first result.
+    pub(super) fn apply(&mut self, operation: Operation, mut args: Vec<Value>) -> Option<Value> {
+        self.guard(operation, &mut args);
+        self.insert(operation, &args, false)
+    }
+
+    /// Often a conversion to an integer gets a float beside a limit of its type.
+    fn limit(&mut self, operation: Operation, args: &mut [Value]) {
+        let converts = matches!(
+            operation.opcode,
+            Opcode::FcvtToUint | Opcode::FcvtToSint | Opcode::FcvtToUintSat | Opcode::FcvtToSintSat
+        );
+        if converts && self.swarm.has_form(Form::Limits) && self.random.once_in(3) {
+            let ty = self.value_type(args[0]);
+            if let Some(value) = self.float_at_limit(ty, operation.control.lane_bits()) {
+                args[0] = value;
+            }
+        }
+    }
+
+    fn insert(&mut self, operation: Operation, args: &[Value], aligned: bool) -> Option<Value> {
+        let how = Use::of(operation.opcode);
         let open = how == Use::Computes
             || how == Use::Moves && args.iter().any(|value| self.open.contains(value));
         let mut random = self.random.clone();
-        let inst = operation.insert(&mut self.pos(), &args, aligned, &mut random);
+        let inst = operation.insert(&mut self.pos(), args, aligned, &mut random);
         self.random = random;
-        for value in self.func.dfg.inst_results(inst).to_vec() {
+        let results = self.func.dfg.inst_results(inst).to_vec();
+        for &value in &results {
             if open && self.value_type(value).lane_type().is_float() {
                 self.open.insert(value);
             }
             self.define(value);
         }
         self.cost += self.turns;
+        results.first().copied()
     }
 
     /// A value of a type: a late one, any one, or a new one.
@@ -100,6 +132,13 @@ impl Writer<'_> {
         let from = self.random.pick(&[types::I8, types::I32, types::I64]);
         let x = self.scope.of(from).last().copied()?;
         self.read.insert(x);
+        if from == types::I64 && ty == types::I32 && self.random.once_in(2) {
+            // Its upper word.
+            let half = self.number(types::I8, 32);
+            let mut pos = self.pos();
+            let upper = pos.ins().ushr(x, half);
+            return Some(pos.ins().ireduce(ty, upper));
+        }
         let signed = self.random.once_in(2);
         let ins = self.pos();
         Some(resized(ins, x, from, ty, signed))
@@ -187,7 +226,7 @@ impl Writer<'_> {
 }
 
 /// The integer `x` in another width.
-fn resized(
+pub(super) fn resized(
     mut pos: cranelift_codegen::cursor::FuncCursor<'_>,
     x: Value,
     from: Type,

@@ -62,12 +62,16 @@ impl Emitter<'_, '_> {
         if wide {
             number = self.builder.ins().uextend(ty, number);
         }
+        let step = match counting {
+            Counting::Steps(step) => Some(self.step(step, ty)),
+            _ => None,
+        };
         let [zero, one, two] = [0, 1, 2].map(|n| self.builder.ins().iconst(ty, n));
         let [header, body, exit] = [(); 3].map(|()| self.builder.create_block());
         let counter = self.builder.append_block_param(header, ty);
         let (from, code, end) = match counting {
             Counting::Up => (zero, IntCC::UnsignedLessThan, number),
-            Counting::Down => (number, IntCC::SignedGreaterThan, zero),
+            Counting::Down | Counting::Steps(_) => (number, IntCC::SignedGreaterThan, zero),
             Counting::Shift => (number, IntCC::NotEqual, zero),
         };
         self.builder.ins().jump(header, &[from.into()]);
@@ -93,11 +97,32 @@ impl Emitter<'_, '_> {
         self.set(to, sum);
         let next = match counting {
             Counting::Up => self.builder.ins().iadd(counter, one),
-            Counting::Down => self.builder.ins().isub(counter, one),
+            Counting::Down | Counting::Steps(_) => {
+                self.builder.ins().isub(counter, step.unwrap_or(one))
+            }
             Counting::Shift => self.builder.ins().ushr(counter, one),
         };
         self.builder.ins().jump(header, &[next.into()]);
         self.builder.switch_to_block(exit);
+        let last = match wide {
+            true => self.builder.ins().ireduce(types::I32, counter),
+            false => counter,
+        };
+        let var = self.var(to);
+        let sum = self.builder.ins().iadd(var, last);
+        self.set(to, sum);
+    }
+
+    /// The step of [`Counting::Steps`].
+    fn step(&mut self, step: Operand, ty: Type) -> Value {
+        let step = self.operand(step);
+        let [two, one] = [2, 1].map(|n| self.constant(n));
+        let step = self.builder.ins().band(step, two);
+        let step = self.builder.ins().bor(step, one);
+        match ty {
+            types::I64 => self.builder.ins().uextend(ty, step),
+            _ => step,
+        }
     }
 
     pub(in crate::simt) fn update(&mut self, cell: usize, which: Operand, value: Operand) {

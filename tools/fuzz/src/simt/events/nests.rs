@@ -256,7 +256,10 @@ impl Scope<'_> {
         Loop {
             form,
             bound: self.bound(number),
-            step,
+            step: Bound {
+                number: step,
+                passed: self.random.once_in(3),
+            },
             bits,
             rotated: number != 0 && self.wants(Feature::Rotated),
             body: Vec::new(),

@@ -198,7 +198,7 @@ pub struct Loop {
     /// How far.
     pub bound: Bound,
     /// By how much.
-    pub step: u32,
+    pub step: Bound,
     /// Bits of the counter.
     pub bits: u32,
     /// Tests at the end of a turn; there is one at least.
@@ -212,7 +212,10 @@ pub struct Loop {
 impl Loop {
     /// The positions of all turns.
     pub fn positions(&self) -> Vec<i64> {
-        let (number, step) = (i64::from(self.bound.number), i64::from(self.step.max(1)));
+        let (number, step) = (
+            i64::from(self.bound.number),
+            i64::from(self.step.number.max(1)),
+        );
         let up = || (0..number).step_by(step as usize).collect();
         match self.form {
             Form::Up | Form::UpTo | Form::Negative | Form::PointerUp(_) => up(),
@@ -582,15 +585,16 @@ fn flatten<'a>(stmts: &'a [Stmt], all: &mut Vec<&'a Stmt>) {
 
 fn collect(stmts: &[Stmt], numbers: &mut Vec<u32>) {
     for stmt in stmts {
-        let (bound, inner) = match stmt {
+        let (bounds, inner) = match stmt {
             Stmt::If { when, then } => match when {
-                Test::Inside { below, .. } | Test::Fits { below, .. } => (Some(below), then),
-                Test::Value(_) | Test::HasPrevious => (None, then),
+                Test::Inside { below, .. } | Test::Fits { below, .. } => (vec![below], then),
+                Test::Value(_) | Test::HasPrevious => (Vec::new(), then),
             },
-            Stmt::Loop(inner) => (Some(&inner.bound), &inner.body),
+            Stmt::Loop(inner) => (vec![&inner.bound, &inner.step], &inner.body),
             _ => continue,
         };
-        numbers.extend(bound.filter(|bound| bound.passed).map(|bound| bound.number));
+        let passed = bounds.into_iter().filter(|bound| bound.passed);
+        numbers.extend(passed.map(|bound| bound.number));
         collect(inner, numbers);
     }
 }

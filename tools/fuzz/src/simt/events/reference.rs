@@ -162,7 +162,7 @@ impl State<'_> {
             Stmt::Loop(inner) => {
                 fits(i64::from(inner.bound.number), inner.bits, false)?;
                 if matches!(inner.form, super::plan::Form::Up) {
-                    let last = i64::from(inner.bound.number) + i64::from(inner.step);
+                    let last = i64::from(inner.bound.number) + i64::from(inner.step.number);
                     fits(last, inner.bits, false)?;
                 }
                 for position in inner.positions() {

@@ -96,7 +96,7 @@ pub fn shapes(plan: &Plan) -> Vec<Feature> {
         (Feature::Pointers, loops().any(|l| pointer(l.form))),
         (Feature::NarrowCounters, loops().any(|l| l.bits < 32)),
         (Feature::WideCounters, loops().any(|l| l.bits == 64)),
-        (Feature::Strides, loops().any(|l| l.step > 1)),
+        (Feature::Strides, loops().any(|l| l.step.number > 1)),
         (Feature::Rotated, loops().any(|l| l.rotated)),
         (
             Feature::Neighbours,

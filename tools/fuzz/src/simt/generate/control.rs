@@ -1,6 +1,6 @@
 //! Branches, loops, tangles, calls and returns.
 
-use super::{FUEL_TURNS, Held, Loop, MAX_COST, Writer};
+use super::{COMMON, FUEL_TURNS, Held, Loop, MAX_COST, Writer};
 use crate::simt::kernel::{Compare, Condition, End, Label, Op, Operand, Stmt};
 
 /// What a loop is like.
@@ -126,7 +126,12 @@ impl Writer<'_> {
             counter,
             may_leave: true,
         };
-        let exit = self.around(form, |writer| writer.inside_of(together));
+        let exit = self.around(form, |writer| {
+            writer.inside_of(together);
+            if together && writer.random.once_in(3) {
+                writer.stmts.push(Stmt::Exchange(COMMON.to_vec()));
+            }
+        });
         self.meet(exit);
     }
 
@@ -153,8 +158,10 @@ impl Writer<'_> {
         let (header, exit) = (self.new_block(), self.new_block());
         let fuel = counter.is_none();
         let outer = self.turns;
+        let fixed = self.fixed.len();
         self.turns *= turns;
         self.fixed.extend(counter);
+        let every = self.every_turn();
         let count_down = |counter: Option<usize>| {
             counter.map(|to| Stmt::Assign {
                 to,
@@ -165,6 +172,7 @@ impl Writer<'_> {
         };
         self.end(End::Jump(header));
         self.switch_to(header);
+        self.stmts.extend(every);
         let loops = self.loops.len();
         if self.random.once_in(2) {
             // Tested at the top; what counts down is done before the body, so that whoever leaves it early has counted.
@@ -197,11 +205,32 @@ impl Writer<'_> {
                 other: exit,
             });
         }
-        if counter.is_some() {
-            self.fixed.pop();
-        }
+        self.fixed.truncate(fixed);
         self.turns = outer;
         exit
+    }
+
+    /// Often a variable changes in each turn in the same way in all lanes that are still there, so that it says behind
+    /// the loop when a lane has left it.
+    fn every_turn(&mut self) -> Option<Stmt> {
+        if self.fixed.len() > 2 || !self.random.once_in(3) {
+            return None;
+        }
+        let to = self.free_var()?;
+        let first = self.constant();
+        self.stmts.push(Stmt::Assign {
+            to,
+            op: Op::Or,
+            a: first,
+            b: Operand::Const(0),
+        });
+        self.fixed.push(to);
+        Some(Stmt::Assign {
+            to,
+            op: self.random.pick(&[Op::Add, Op::Sub, Op::Mul, Op::Xor]),
+            a: Operand::Var(to),
+            b: self.constant(),
+        })
     }
 
     /// Two blocks that go to each other and are both entered from outside.

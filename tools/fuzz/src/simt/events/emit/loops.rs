@@ -62,7 +62,14 @@ impl Emitter<'_, '_> {
         };
         let number = self.bound(inner.bound, ty);
         let bytes = pointer.map_or(1, |pointer| pointer.2);
-        let step = self.number(ty, u64::from(inner.step * bytes));
+        let step = match inner.step.passed {
+            true => {
+                let step = self.bound(inner.step, ty);
+                let bytes = self.number(ty, u64::from(bytes));
+                self.builder.ins().imul(step, bytes)
+            }
+            false => self.number(ty, u64::from(inner.step.number * bytes)),
+        };
         let (base, end) = match pointer {
             Some((_, base, bytes)) => (base, self.element_at(base, number, bytes)),
             None => (self.number(ty, 0), number),
@@ -112,7 +119,7 @@ impl Emitter<'_, '_> {
             }
             Form::Up => (IntCC::UnsignedLessThan, number),
             Form::UpTo | Form::PointerUp(_) => (IntCC::NotEqual, end),
-            Form::Down if inner.step != 1 => (IntCC::UnsignedGreaterThanOrEqual, step),
+            Form::Down if inner.step.number != 1 => (IntCC::UnsignedGreaterThanOrEqual, step),
             Form::Down | Form::PointerDown(_) => (IntCC::NotEqual, base),
             Form::Negative => (IntCC::NotEqual, base),
         };
