@@ -145,7 +145,7 @@ block4(v8: i32):
 "
     );
     let mut options = Options::default();
-    options.set("verify", "true").expect("a setting");
+    options.set("verify=true").expect("a setting");
     Compiler::new(options)
         .compile_clif(&text)
         .unwrap_or_else(|errors| panic!("{errors}"));

@@ -4,7 +4,7 @@ use super::check::{self, Failure, Passed};
 use super::events::features::{Feature, Features};
 use super::events::plan::Plan;
 use super::kernel::Kernel;
-use super::{emit, events, generate, reduce, shapes};
+use super::{emit, events, generate, reduce, shapes, windows};
 use crate::random::Random;
 
 /// Random turns in which a kernel of events runs, for each setting.
@@ -17,6 +17,8 @@ pub enum Case {
     Graph(Kernel),
     /// Events.
     Events(Plan),
+    /// Addresses that may lie outside.
+    Window(windows::Plan),
 }
 
 impl Case {
@@ -30,6 +32,7 @@ impl Case {
         let (family, some) = features.swarm(&mut random.fork(0x5a));
         match family {
             Feature::Graph => Case::Graph(generate::drawn(seed, random)),
+            Feature::Windows => Case::Window(windows::Plan::drawn(seed, random)),
             _ => Case::Events(events::generate::plan(seed, random, family, some)),
         }
     }
@@ -39,6 +42,7 @@ impl Case {
         match self {
             Case::Graph(kernel) => emit::text(kernel),
             Case::Events(plan) => events::emit::text(plan),
+            Case::Window(plan) => plan.text(),
         }
     }
 
@@ -55,6 +59,7 @@ impl Case {
                 .into_iter()
                 .map(Feature::name)
                 .collect(),
+            Case::Window(_) => vec![Feature::Windows.name()],
         }
     }
 
@@ -72,6 +77,10 @@ impl Case {
                     ..Passed::default()
                 })
             }
+            Case::Window(plan) => Ok(Passed {
+                launches: plan.check(settings)?,
+                ..Passed::default()
+            }),
         }
     }
 
@@ -85,6 +94,10 @@ impl Case {
             Case::Events(plan) => {
                 let (plan, failure) = events::reduce::reduce(plan, failure);
                 (Case::Events(plan), failure)
+            }
+            Case::Window(plan) => {
+                let (plan, failure) = plan.reduce(failure);
+                (Case::Window(plan), failure)
             }
         }
     }

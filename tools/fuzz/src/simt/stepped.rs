@@ -73,6 +73,7 @@ fn run(case: &Case, settings: &[String], stepping: Stepping) -> Found<()> {
     match case {
         Case::Graph(kernel) => check::run_on(&device, kernel, &code)?,
         Case::Events(plan) => events::check::run_on(&device, plan, &code)?,
+        Case::Window(plan) => plan.run_on(&device, &code)?,
     };
     Ok(())
 }

@@ -16,6 +16,8 @@ pub enum Feature {
     Locks,
     /// Family: loops over allocations that end where the data end.
     Nests,
+    /// Family: addresses that may lie outside, see [`super::super::windows`].
+    Windows,
     /// Flags and locks in shared memory.
     SharedFlags,
     /// Data in another space than the flag.
@@ -100,7 +102,7 @@ impl Feature {
     }
 
     /// The families: each kernel is of one.
-    pub const FAMILIES: [Feature; 5] = [Graph, Turns, Links, Locks, Nests];
+    pub const FAMILIES: [Feature; 6] = [Graph, Turns, Links, Locks, Nests, Windows];
 
     /// How it is called on the command line.
     pub fn name(self) -> String {
