@@ -42,6 +42,7 @@ impl Writer<'_> {
         let most = if self.random.once_in(6) { 12 } else { 3 };
         let types = self.some_types(most);
         let counter = self.counter();
+        let steady = [(); 3].map(|()| self.operand(types::I64));
         let (body, after) = (self.new_block(), self.new_block());
         let carried = self.params(body, &types, false);
         let ty = self.value_type(counter.first);
@@ -64,9 +65,8 @@ impl Writer<'_> {
         self.continue_in(body, &carried);
         self.define(count);
         self.turns *= MAX_TURNS;
-        if self.swarm.has_form(Form::Carried) && self.random.once_in(2) {
-            self.product(count);
-        }
+        let grows = self.swarm.has_form(Form::Carried) && self.random.once_in(2);
+        let growing = grows.then(|| self.growing(count, &steady));
         self.inner_statements();
         let mut known = self.scope.mark();
         if self.random.once_in(3) {
@@ -80,7 +80,7 @@ impl Writer<'_> {
             self.block = go_on;
             self.operations(3);
         }
-        let next = self.next(&types, &carried);
+        let next = self.next(&types, &carried, growing);
         self.turns /= MAX_TURNS;
         let mut pos = self.pos();
         let now = match counter.down {
@@ -103,7 +103,7 @@ impl Writer<'_> {
     fn counter(&mut self) -> Counter {
         let ty = self
             .random
-            .pick(&[types::I8, types::I32, types::I32, types::I64]);
+            .pick(&[types::I8, types::I32, types::I64, types::I64]);
         let number = match self.random.once_in(3) {
             true => {
                 let number = self.random.below(MAX_TURNS as usize) as i64;
@@ -176,38 +176,48 @@ impl Writer<'_> {
         pos.ins().bor(step, one)
     }
 
-    /// A product of a counter, often with more added.
-    fn product(&mut self, count: Value) {
+    /// Products and sums of a counter and of what is steady in the loop: it grows by the same in each turn.
+    fn growing(&mut self, count: Value, steady: &[Value]) -> Value {
         let from = self.value_type(count);
         let signed = self.random.once_in(2);
-        let wide = resized(self.pos(), count, from, types::I64, signed);
-        let factor = match self.random.once_in(2) {
-            true => {
-                let factor = self.random.between(2, 40) as i64;
-                self.number(types::I64, factor)
-            }
-            false => self.operand(types::I64),
-        };
-        let product = self.pos().ins().imul(wide, factor);
-        self.define(product);
-        if self.random.once_in(2) {
-            let other = self.operand(types::I64);
-            let sum = self.pos().ins().iadd(other, product);
-            self.define(sum);
+        let mut value = resized(self.pos(), count, from, types::I64, signed);
+        for _ in 0..self.random.between(1, 4) {
+            let factor = self.random.between(2, 40) as i64;
+            let other = match self.random.once_in(3) {
+                true => self.number(types::I64, factor),
+                false => self.random.pick(steady),
+            };
+            let amount = self.number(types::I8, factor % 5);
+            let how = self.random.below(6);
+            let mut pos = self.pos();
+            value = match how {
+                0..=2 => pos.ins().imul(value, other),
+                3 => pos.ins().ishl(value, amount),
+                4 => pos.ins().iadd(other, value),
+                _ => pos.ins().isub(other, value),
+            };
+            self.cost += self.turns;
         }
-        self.cost += 3 * self.turns;
+        self.define(value);
+        value
     }
 
     /// What a loop carries to its next turn.
-    fn next(&mut self, types: &[Type], carried: &[Value]) -> Vec<Value> {
+    fn next(&mut self, list: &[Type], carried: &[Value], growing: Option<Value>) -> Vec<Value> {
         if !self.swarm.has_form(Form::Carried) {
-            return self.closed_operands(types);
+            return self.closed_operands(list);
         }
         if self.random.once_in(4) {
-            return self.rotated(types, carried);
+            return self.rotated(list, carried);
         }
         let mut next = Vec::new();
-        for (&ty, &value) in types.iter().zip(carried) {
+        for (&ty, &value) in list.iter().zip(carried) {
+            if let Some(growing) = growing.filter(|_| ty == types::I64)
+                && self.random.once_in(2)
+            {
+                next.push(self.pos().ins().bxor(value, growing));
+                continue;
+            }
             let reduced = self.random.once_in(3).then(|| self.reduced(ty, value));
             next.push(match reduced.flatten() {
                 Some(value) => value,

@@ -103,22 +103,27 @@ impl Writer<'_> {
     pub(super) fn burst(&mut self) {
         let types = self.accessible(|ty| !ty.is_vector() && ty.bits() <= 64);
         let (base, room) = self.burst_base();
-        let main = self.random.pick(&types);
+        let (main, stores) = (self.random.pick(&types), self.random.once_in(2));
         let center = 8 * self.random.below(room as usize / 8) as u32;
         for place in 0..self.random.between(3, 9) as u32 {
             let odd = self.random.once_in(3);
             let ty = if odd { self.random.pick(&types) } else { main };
-            let last = room - ty.bytes();
-            let offset = match odd {
-                true => (center + self.random.below(24) as u32).saturating_sub(8),
-                false => center + place % 4 * ty.bytes(),
+            let store = stores ^ (odd && self.random.once_in(2));
+            // One that touches another one, or has a byte in common with it, begins or ends at its edge.
+            let edge = center + self.random.below(5) as u32 * main.bytes();
+            let by_one = self.random.below(2) as u32;
+            let offset = match self.random.below(3) {
+                _ if !odd => center + place % 4 * ty.bytes(),
+                0 => (edge + by_one).saturating_sub(ty.bytes()),
+                1 => edge.saturating_sub(by_one),
+                _ => center + self.random.below(16) as u32,
             };
-            let offset = offset.min(last) as i32;
+            let offset = offset.min(room - ty.bytes()) as i32;
             let flags = match self.random.once_in(2) {
                 true => MemFlagsData::new(),
                 false => MemFlagsData::new().with_notrap(),
             };
-            if self.random.once_in(2) {
+            if store {
                 let value = self.closed_operand(ty);
                 self.pos().ins().store(flags, value, base, offset);
             } else {
