@@ -176,7 +176,7 @@ fn a_turn_that_never_comes_is_found() {
     let waits = |plan: &Plan| plan.participants() > 1 && plan.release == Release::Store;
     let mut plan = turns().find(waits).expect("one of them waits");
     let expected = reference::execute(&plan).expect("the reference accepts it");
-    let modes = events::modes(plan.seed, 2);
+    let modes = check::modes(plan.seed, 2);
     let right = events::run(&plan, &expected, &[], &modes);
     assert!(right.is_ok(), "{right:?}");
     // Nobody compares and swaps the number that is there.

@@ -18,6 +18,9 @@ pub(super) const BUDGET: u64 = 1 << 21;
 /// Warp instructions of a launch: warps of one lane are up to 192.
 pub(super) const LAUNCH_BUDGET: u64 = 1 << 25;
 
+/// Random turns in which a graph runs, for each setting.
+const TURNS: u64 = 2;
+
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -36,6 +39,12 @@ pub enum Mode {
 impl Mode {
     /// All but random turns.
     pub const ALL: [Mode; 4] = [Mode::Alone, Mode::Functional, Mode::Timed, Mode::Stepped];
+}
+
+/// The modes: in order, and so many times in random turns.
+pub fn modes(seed: u64, random: u64) -> Vec<Mode> {
+    let turns = (0..random).map(|turn| Mode::Random(seed.wrapping_mul(64) + turn));
+    Mode::ALL.into_iter().chain(turns).collect()
 }
 
 /// What is wrong, without its place.
@@ -147,9 +156,10 @@ pub fn check(kernel: &Kernel, count: usize) -> Result<Passed, Failure> {
         masks: expected.known,
         partial: expected.partial,
     };
+    let modes = modes(kernel.seed, TURNS);
     for settings in settings(kernel, count) {
-        run(kernel, &expected, &settings, &Mode::ALL)?;
-        passed.launches += Mode::ALL.len() as u64;
+        run(kernel, &expected, &settings, &modes)?;
+        passed.launches += modes.len() as u64;
     }
     Ok(passed)
 }
@@ -270,10 +280,9 @@ fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Foun
     let data = memory.data.read::<u8>().map_err(|e| fails(&e))?;
     let records = memory.records.read::<u32>().map_err(|e| fails(&e))?;
     compare_values(expected, &records, &data)?;
-    if mode == Mode::Alone {
-        Ok(())
-    } else {
-        compare_masks(expected, &records)
+    match mode {
+        Mode::Alone | Mode::Random(_) => Ok(()),
+        _ => compare_masks(expected, &records),
     }
 }
 

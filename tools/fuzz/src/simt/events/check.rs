@@ -4,7 +4,7 @@ use super::emit;
 use super::plan::{Place, Plan};
 use super::reference::{self, Expected};
 use crate::simt::check::{
-    Failure, Found, Kind, Mode, device, judge, report, run_text, settings_of,
+    Failure, Found, Kind, Mode, device, judge, modes, report, run_text, settings_of,
 };
 use crate::simt::emit::NAME;
 use crate::simt::kernel::{Space, VARS};
@@ -16,12 +16,6 @@ use std::fmt::Display;
 /// Warp instructions that a warp may issue (measured: four of 19,000 kernels with waits between 2 and 120 threads need
 /// more than a quarter of it, in random turns).
 const BUDGET: u64 = 1 << 21;
-
-/// The modes: in order, and so many times in random turns.
-pub fn modes(seed: u64, random: u64) -> Vec<Mode> {
-    let turns = (0..random).map(|turn| Mode::Random(seed.wrapping_mul(64) + turn));
-    Mode::ALL.into_iter().chain(turns).collect()
-}
 
 /// Compiles and runs a kernel in so many settings, in order and in so many random turns; gives the number of launches.
 ///
