@@ -97,8 +97,10 @@ impl Term {
     fn of(self, words: &[u32; WORDS]) -> i64 {
         match self {
             Term::Constant(number) => number,
-            Term::Choice { word, either, or } if words[word] & 1 != 0 => either,
-            Term::Choice { or, .. } => or,
+            Term::Choice { word, either, or } => match words[word] & 1 {
+                0 => or,
+                _ => either,
+            },
             Term::Product {
                 word,
                 bound,
