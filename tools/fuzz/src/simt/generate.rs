@@ -5,8 +5,8 @@
 //! blocks, switches, early returns. A cycle uses up fuel or counts a variable down that nothing else writes; a function
 //! calls later ones, and itself for fuel. Cells change by one commuting operation each.
 //!
-//! Some kernels call nothing and keep two variables that are the same in all threads of a block as long as no branch
-//! parts them (`COMMON`): what is made of them may live in uniform registers.
+//! Some kernels call nothing and keep two to four variables that are the same in all threads of a block as long as no
+//! branch parts them (`COMMON`): what is made of them may live in uniform registers.
 //!
 //! A kernel has either probes or statements in which lanes wait for each other, not both: where lanes that wait meet is
 //! the compiler's choice.
@@ -32,7 +32,7 @@ const FUEL_TURNS: u64 = 5;
 
 /// Variables that in some kernels only hold what is made of each other and of constants: at first the number of the
 /// block and the parameter.
-const COMMON: [usize; 2] = [2, 3];
+const COMMON: [usize; 4] = [2, 3, 4, 5];
 
 /// The kernel of a seed.
 pub fn kernel(seed: u64) -> Kernel {
@@ -118,6 +118,7 @@ pub fn drawn(seed: u64, random: &Random) -> Kernel {
     let mut writer = Writer::new(&kernel, 0, random.fork(0), callees);
     (writer.common, writer.together) = (common, common);
     writer.size = writer.random.pick(&[10, 20, 40]);
+    writer.start_common();
     writer.kernel_body(waits, shared);
     let (function, spine) = writer.finish();
     kernel.functions.push(function);
@@ -187,8 +188,9 @@ struct Writer<'a> {
     loud: bool,
     /// Blocks after which only simple statements follow.
     size: usize,
-    /// Whether [`COMMON`] is kept.
+    /// Whether some of [`COMMON`] are kept, and how many.
     common: bool,
+    commons: usize,
     /// Whether no branch parts threads around this place, but where some have left.
     together: bool,
     /// No probes here: these lanes are on their way out.
@@ -219,6 +221,7 @@ impl<'a> Writer<'a> {
             loud: false,
             size: 0,
             common: false,
+            commons: 2,
             together: false,
             quiet: false,
             spine: Vec::new(),
@@ -422,7 +425,7 @@ impl<'a> Writer<'a> {
                 None => return,
             },
             9 => return self.exchange(),
-            10 => Stmt::Exchange(COMMON.to_vec()),
+            10 => Stmt::Exchange(self.commons().to_vec()),
             11.. => self.common_assignment(),
             4 => Stmt::StoreOwn {
                 index: self.random.below(OWN),
@@ -461,12 +464,34 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The variables of [`COMMON`] that are kept.
+    fn commons(&self) -> &'static [usize] {
+        &COMMON[..self.commons]
+    }
+
+    /// Often there are more of them than those that are the same at the entry.
+    fn start_common(&mut self) {
+        if !self.common || self.random.once_in(2) {
+            return;
+        }
+        for &to in &COMMON[2..self.random.between(3, COMMON.len())] {
+            let stmt = Stmt::Assign {
+                to,
+                op: self.random.pick(&[Op::Add, Op::Mul, Op::Xor]),
+                a: Operand::Var(self.random.pick(&COMMON[..2])),
+                b: self.constant(),
+            };
+            self.stmts.push(stmt);
+            self.commons += 1;
+        }
+    }
+
     /// A variable of [`COMMON`] gets a value.
     fn common_assignment(&mut self) -> Stmt {
         Stmt::Assign {
-            to: self.random.pick(&COMMON),
+            to: self.random.pick(self.commons()),
             op: self.random.pick(&Op::ALL),
-            a: Operand::Var(self.random.pick(&COMMON)),
+            a: Operand::Var(self.random.pick(self.commons())),
             b: self.common_operand(),
         }
     }
@@ -474,7 +499,7 @@ impl<'a> Writer<'a> {
     fn common_operand(&mut self) -> Operand {
         match self.random.below(4) {
             0 => self.constant(),
-            _ => Operand::Var(self.random.pick(&COMMON)),
+            _ => Operand::Var(self.random.pick(self.commons())),
         }
     }
 
@@ -526,7 +551,7 @@ impl<'a> Writer<'a> {
 
     /// A variable that may be written here.
     fn free_var(&mut self) -> Option<usize> {
-        let kept = |var: &usize| self.common && COMMON.contains(var);
+        let kept = |var: &usize| self.common && self.commons().contains(var);
         let free: Vec<usize> = (0..VARS)
             .filter(|var| !self.fixed.contains(var) && !kept(var))
             .collect();
@@ -550,7 +575,7 @@ impl<'a> Writer<'a> {
     /// A variable, of [`COMMON`] only where it does not matter that all threads of a block have the same.
     fn any_var(&mut self) -> usize {
         let var = self.random.below(VARS);
-        if self.common && COMMON.contains(&var) {
+        if self.common && self.commons().contains(&var) {
             0
         } else {
             var
@@ -560,7 +585,7 @@ impl<'a> Writer<'a> {
     /// One that all threads of a block decide in the same way, as far as they have come the same way.
     fn common_condition(&mut self) -> Condition {
         Condition {
-            value: Operand::Var(self.random.pick(&COMMON)),
+            value: Operand::Var(self.random.pick(self.commons())),
             ..self.condition()
         }
     }

@@ -1,4 +1,4 @@
-//! Branches that meet again, switches and early returns.
+//! Branches that meet again, cascades of them, switches and early returns.
 
 use super::Writer;
 use crate::swarm::Form;
@@ -98,7 +98,9 @@ impl Writer<'_> {
     fn arm(&mut self, block: Block, join: Block, types: &[Type]) {
         let mark = self.scope.mark();
         self.block = block;
-        self.inner_statements();
+        if !self.random.once_in(4) {
+            self.inner_statements();
+        }
         let results = self.operands(types);
         self.pos().ins().jump(join, &block_args(&results));
         self.scope.return_to(mark);
@@ -132,9 +134,40 @@ impl Writer<'_> {
         self.continue_in(join, &params);
     }
 
+    /// Conditions one after the other, each of which leads to where all meet.
+    pub(super) fn cascade(&mut self) {
+        let types = self.some_types(6);
+        let join = self.new_block();
+        let params = self.params(join, &types, true);
+        let mark = self.scope.mark();
+        for _ in 0..self.random.between(2, 4) {
+            let (condition, next) = (self.decision(), self.new_block());
+            if self.random.once_in(2) {
+                let results = self.operands(&types);
+                let results = block_args(&results);
+                self.pos().ins().brif(condition, join, &results, next, &[]);
+            } else {
+                let yes = self.new_block();
+                self.pos().ins().brif(condition, yes, &[], next, &[]);
+                let inner = self.scope.mark();
+                self.block = yes;
+                self.operations(2);
+                let results = self.operands(&types);
+                self.pos().ins().jump(join, &block_args(&results));
+                self.scope.return_to(inner);
+            }
+            self.block = next;
+            self.operations(2);
+        }
+        let results = self.operands(&types);
+        self.pos().ins().jump(join, &block_args(&results));
+        self.scope.return_to(mark);
+        self.continue_in(join, &params);
+    }
+
     /// Several sides, chosen by a number of which a part is out of range.
     pub(super) fn switch(&mut self) {
-        let types = self.some_types(3);
+        let types = self.some_types(5);
         let arms: Vec<Block> = (0..self.random.between(1, 5))
             .map(|_| self.new_block())
             .collect();

@@ -245,7 +245,10 @@ impl<'a> Writer<'a> {
         let (swarm, nested) = (self.swarm, self.depth < 3);
         let nests = |form| nested && swarm.has_form(form);
         match self.random.below(12) {
-            0 | 1 if nests(Form::Diamond) => self.diamond(),
+            0 | 1 if nests(Form::Diamond) => match self.random.once_in(3) {
+                true => self.cascade(),
+                false => self.diamond(),
+            },
             2 | 3 if nests(Form::Repetition) => self.repetition(),
             4 if nests(Form::Switch) => self.switch(),
             5 if nests(Form::EarlyReturn) => self.early_return(),

@@ -1,6 +1,6 @@
 //! Branches, loops, tangles, calls and returns.
 
-use super::{COMMON, FUEL_TURNS, Held, Loop, MAX_COST, Writer};
+use super::{FUEL_TURNS, Held, Loop, MAX_COST, Writer};
 use crate::simt::kernel::{Compare, Condition, End, Label, Op, Operand, Stmt};
 
 /// What a loop is like.
@@ -129,7 +129,8 @@ impl Writer<'_> {
         let exit = self.around(form, |writer| {
             writer.inside_of(together);
             if together && writer.random.once_in(3) {
-                writer.stmts.push(Stmt::Exchange(COMMON.to_vec()));
+                let list = writer.commons().to_vec();
+                writer.stmts.push(Stmt::Exchange(list));
             }
         });
         self.meet(exit);
