@@ -64,9 +64,14 @@ fn number(random: &mut Random) -> i64 {
     match random.below(4) {
         0 => small,
         1 => -small,
-        2 => small + (random.between(1, 9) as i64 - 5) * (1 << 32),
+        2 => small + away(random),
         _ => (random.bits() as i64 >> random.below(60)) & !3,
     }
+}
+
+/// Some multiple of 2^32.
+fn away(random: &mut Random) -> i64 {
+    (random.between(1, 9) as i64 - 5) * (1 << 32)
 }
 
 impl Term {
@@ -74,11 +79,15 @@ impl Term {
         let word = random.below(WORDS);
         match random.below(4) {
             0 => Term::Constant(number(random)),
-            1 => Term::Choice {
-                word,
-                either: number(random),
-                or: number(random),
-            },
+            1 | 2 => {
+                let either = number(random);
+                let or = match random.once_in(2) {
+                    true => number(random),
+                    // The same as far as a word tells, or beside that.
+                    false => either.wrapping_add(away(random) + random.between(0, 2) as i64 * 4),
+                };
+                Term::Choice { word, either, or }
+            }
             _ => Term::Product {
                 word,
                 bound: match random.below(4) {
@@ -180,15 +189,15 @@ impl Plan {
     /// What `random` draws; `seed` is its name.
     pub fn drawn(seed: u64, random: &Random) -> Plan {
         let mut random = random.fork(0x71d0);
-        let count = random.between(1, 4);
+        let count = random.between(1, 3);
         let mut terms: Vec<Term> = (0..count).map(|_| Term::drawn(&mut random)).collect();
         let mut words = [0; WORDS].map(|_: u32| random.bits() as u32 >> random.below(32));
         let mut launches = vec![words];
         for _ in 1..LAUNCHES {
             let word = random.below(WORDS);
-            words[word] = match random.below(3) {
-                0 => words[word] ^ 1,
-                1 => random.below(20) as u32,
+            words[word] = match random.below(4) {
+                0 | 1 => words[word] ^ 1,
+                2 => random.below(20) as u32,
                 _ => random.bits() as u32,
             };
             launches.push(words);
