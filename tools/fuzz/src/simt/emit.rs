@@ -348,12 +348,10 @@ impl Emitter<'_, '_> {
                 counting,
                 wide,
             } => self.count(*to, *number, *counting, *wide),
-            Stmt::Exchange(list) => {
-                let old: Vec<Value> = list.iter().map(|var| self.var(*var)).collect();
-                for (place, var) in list.iter().enumerate() {
-                    self.set(*var, old[(place + 1) % old.len()]);
-                }
-            }
+            Stmt::Exchange { list, times } => match times {
+                Some(times) => self.exchange_often(list, *times),
+                None => self.exchange(list),
+            },
             Stmt::Probe => self.probe(),
             Stmt::StoreOwn { index, value, slot } => {
                 let value = self.operand(*value);

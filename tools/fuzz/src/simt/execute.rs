@@ -423,10 +423,12 @@ impl Machine<'_> {
                     *var = var.wrapping_add(last);
                 }
             }
-            Stmt::Exchange(list) => {
+            Stmt::Exchange { list, times } => {
                 for lane in bits(lanes) {
+                    let times = times.map_or(1, |times| value(frame, lane, times) & COUNTED);
                     let vars = &mut frame.threads[lane].vars;
-                    let old = list.iter().map(|var| vars[*var]).cycle().skip(1);
+                    let old = list.iter().map(|var| vars[*var]).cycle();
+                    let old = old.skip(times as usize);
                     let new: Vec<u32> = old.take(list.len()).collect();
                     list.iter()
                         .zip(new)

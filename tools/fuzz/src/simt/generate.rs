@@ -425,7 +425,12 @@ impl<'a> Writer<'a> {
                 None => return,
             },
             9 => return self.exchange(),
-            10 => Stmt::Exchange(self.commons().to_vec()),
+            10 => {
+                let list = self.commons().to_vec();
+                let times = self.random.once_in(2).then(|| self.common_operand());
+                self.cost += self.turns * u64::from(COUNTED);
+                Stmt::Exchange { list, times }
+            }
             11.. => self.common_assignment(),
             4 => Stmt::StoreOwn {
                 index: self.random.below(OWN),
@@ -531,7 +536,9 @@ impl<'a> Writer<'a> {
             list.extend(self.free_var().filter(|var| !list.contains(var)));
         }
         if list.len() > 1 {
-            self.stmts.push(Stmt::Exchange(list));
+            let times = self.random.once_in(3).then(|| self.operand());
+            self.cost += self.turns * u64::from(COUNTED);
+            self.stmts.push(Stmt::Exchange { list, times });
         }
     }
 

@@ -349,7 +349,12 @@ pub enum Stmt {
         wide: bool,
     },
     /// Variables are exchanged: each gets the value of the next one, the last one that of the first.
-    Exchange(Vec<usize>),
+    Exchange {
+        /// The variables.
+        list: Vec<usize>,
+        /// In a loop, so many times modulo one more than [`COUNTED`]; once without it.
+        times: Option<Operand>,
+    },
     /// The mask of the lanes that are here goes into the record.
     Probe,
     /// A value of the record is written, in memory or in a stack slot.

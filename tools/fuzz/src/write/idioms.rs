@@ -20,12 +20,13 @@ impl Writer<'_> {
     /// One of them.
     pub(super) fn idiom(&mut self) {
         let swarm = self.swarm;
+        let vectors = self.palette.iter().copied();
+        let vectors = vectors.filter(|ty| ty.is_vector() && ty.lane_type().is_int());
+        let vectors: Vec<Type> = vectors.collect();
         match self.random.below(4) {
-            0 if swarm.has_form(Form::Logic) => self.logic(),
-            1 if swarm.has_form(Form::Limited) => self.narrowed(),
-            2 | 3 if swarm.has_form(Form::Limited) && swarm.has_form(Form::Vectors) => {
-                self.packed();
-            }
+            0 | 1 if swarm.has_form(Form::Limited) && !vectors.is_empty() => self.packed(&vectors),
+            0 | 1 if swarm.has_form(Form::Logic) => self.logic(),
+            2 if swarm.has_form(Form::Limited) => self.narrowed(),
             _ => self.operation(),
         }
     }
@@ -66,7 +67,8 @@ impl Writer<'_> {
         let to = self.random.pick(&[types::I8, types::I16]);
         let signed = self.random.once_in(2);
         let from = self.wider();
-        if let Some(value) = self.limited(from, to, signed) {
+        let given = self.operand(from);
+        if let Some(value) = self.limited(given, to, signed) {
             self.define(value);
         }
     }
@@ -77,7 +79,8 @@ impl Writer<'_> {
         self.random.pick(&wider)
     }
 
-    fn limited(&mut self, from: Type, to: Type, signed: bool) -> Option<Value> {
+    fn limited(&mut self, given: Value, to: Type, signed: bool) -> Option<Value> {
+        let from = self.value_type(given);
         if from.bits() <= to.bits() {
             return None;
         }
@@ -99,7 +102,7 @@ impl Writer<'_> {
         if self.random.once_in(2) {
             (low, high) = (high, low);
         }
-        let mut value = self.operand(from);
+        let mut value = given;
         for (opcode, limit) in [low, high] {
             let (oracle, swarm) = (self.oracle, self.swarm);
             let operation = self.catalogue.find(opcode, from, oracle, &swarm)?;
@@ -110,14 +113,8 @@ impl Writer<'_> {
     }
 
     /// A vector of integers, lane by lane.
-    fn packed(&mut self) {
-        let vectors = self.palette.iter().copied();
-        let vectors = vectors.filter(|ty| ty.is_vector() && ty.lane_type().is_int());
-        let vectors: Vec<Type> = vectors.collect();
-        if vectors.is_empty() {
-            return self.operation();
-        }
-        let ty = self.random.pick(&vectors);
+    fn packed(&mut self, vectors: &[Type]) {
+        let ty = self.random.pick(vectors);
         let (oracle, swarm) = (self.oracle, self.swarm);
         let insert = self.catalogue.find(Opcode::Insertlane, ty, oracle, &swarm);
         if insert.is_none() {
@@ -127,10 +124,12 @@ impl Writer<'_> {
         let narrow = lane.bits() < 32;
         let limits = narrow && self.random.once_in(2);
         let from = self.wider();
+        // Not those that are limited here.
+        let given: Vec<Value> = (0..ty.lane_count()).map(|_| self.operand(from)).collect();
         let mut vector = self.operand(ty);
         for index in 0..ty.lane_count() {
             let signed = signed ^ self.random.once_in(8);
-            let limited = limits.then(|| self.limited(from, lane, signed));
+            let limited = limits.then(|| self.limited(given[index as usize], lane, signed));
             let value = match limited.flatten() {
                 Some(value) => value,
                 None => self.operand(lane),

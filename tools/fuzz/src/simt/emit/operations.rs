@@ -113,6 +113,32 @@ impl Emitter<'_, '_> {
         self.set(to, sum);
     }
 
+    /// Each variable gets the value of the next one.
+    pub(super) fn exchange(&mut self, list: &[usize]) {
+        let old: Vec<Value> = list.iter().map(|var| self.var(*var)).collect();
+        for (place, var) in list.iter().enumerate() {
+            self.set(*var, old[(place + 1) % old.len()]);
+        }
+    }
+
+    /// The same in a loop with nothing else.
+    pub(super) fn exchange_often(&mut self, list: &[usize], times: Operand) {
+        let times = self.operand(times);
+        let [mask, zero, one] = [COUNTED, 0, 1].map(|n| self.constant(n));
+        let number = self.builder.ins().band(times, mask);
+        let [header, body, exit] = [(); 3].map(|()| self.builder.create_block());
+        let counter = self.builder.append_block_param(header, types::I32);
+        self.builder.ins().jump(header, &[number.into()]);
+        self.builder.switch_to_block(header);
+        let more = (self.builder.ins()).icmp(IntCC::NotEqual, counter, zero);
+        self.builder.ins().brif(more, body, &[], exit, &[]);
+        self.builder.switch_to_block(body);
+        self.exchange(list);
+        let next = self.builder.ins().isub(counter, one);
+        self.builder.ins().jump(header, &[next.into()]);
+        self.builder.switch_to_block(exit);
+    }
+
     /// The step of [`Counting::Steps`].
     fn step(&mut self, step: Operand, ty: Type) -> Value {
         let step = self.operand(step);

@@ -130,7 +130,7 @@ impl Writer<'_> {
             writer.inside_of(together);
             if together && writer.random.once_in(3) {
                 let list = writer.commons().to_vec();
-                writer.stmts.push(Stmt::Exchange(list));
+                writer.stmts.push(Stmt::Exchange { list, times: None });
             }
         });
         self.meet(exit);
