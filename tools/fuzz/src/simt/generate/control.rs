@@ -129,6 +129,9 @@ impl Writer<'_> {
         let exit = self.around(form, |writer| {
             writer.inside_of(together);
             if together && writer.random.once_in(3) {
+                writer.leave();
+            }
+            if together && writer.random.once_in(3) {
                 let list = writer.commons().to_vec();
                 writer.stmts.push(Stmt::Exchange { list, times: None });
             }
