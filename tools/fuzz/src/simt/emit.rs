@@ -349,8 +349,8 @@ impl Emitter<'_, '_> {
                 wide,
             } => self.count(*to, *number, *counting, *wide),
             Stmt::Exchange { list, times } => match times {
-                Some(times) => self.exchange_often(list, *times),
-                None => self.exchange(list),
+                Some(times) => self.rotate_often(list, *times),
+                None => self.rotate(list),
             },
             Stmt::Probe => self.probe(),
             Stmt::StoreOwn { index, value, slot } => {

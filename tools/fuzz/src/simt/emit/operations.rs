@@ -114,7 +114,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Each variable gets the value of the next one.
-    pub(super) fn exchange(&mut self, list: &[usize]) {
+    pub(super) fn rotate(&mut self, list: &[usize]) {
         let old: Vec<Value> = list.iter().map(|var| self.var(*var)).collect();
         for (place, var) in list.iter().enumerate() {
             self.set(*var, old[(place + 1) % old.len()]);
@@ -122,7 +122,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The same in a loop with nothing else.
-    pub(super) fn exchange_often(&mut self, list: &[usize], times: Operand) {
+    pub(super) fn rotate_often(&mut self, list: &[usize], times: Operand) {
         let times = self.operand(times);
         let [mask, zero, one] = [COUNTED, 0, 1].map(|n| self.constant(n));
         let number = self.builder.ins().band(times, mask);
@@ -133,7 +133,7 @@ impl Emitter<'_, '_> {
         let more = (self.builder.ins()).icmp(IntCC::NotEqual, counter, zero);
         self.builder.ins().brif(more, body, &[], exit, &[]);
         self.builder.switch_to_block(body);
-        self.exchange(list);
+        self.rotate(list);
         let next = self.builder.ins().isub(counter, one);
         self.builder.ins().jump(header, &[next.into()]);
         self.builder.switch_to_block(exit);
