@@ -58,30 +58,49 @@ impl Truths {
             return;
         }
         let passed = self.passed(func);
+        // What is wrong spreads forward, what is wanted backward; edges are mostly in the order of the blocks.
         loop {
-            let definitions = Definitions {
-                func,
-                users,
-                intrinsics,
-                flow,
-                truths: self,
-            };
-            let wanted = wanted(&definitions, &passed);
-            let is_wrong = |passed: &&Passed| {
-                let truth =
-                    (passed.argument).is_some_and(|value| is_passed_as_truth(&definitions, value));
-                !truth || !wanted.contains(passed.parameter)
-            };
-            let wrong: Vec<Value> = (passed.iter().filter(|p| self.contains(p.parameter)))
-                .filter(is_wrong)
-                .map(|passed| passed.parameter)
-                .collect();
-            if wrong.is_empty() {
+            let wanted = wanted(&self.definitions(func, users, intrinsics, flow), &passed);
+            let mut changed = false;
+            loop {
+                let mut removed = false;
+                for &Passed {
+                    parameter,
+                    argument,
+                } in &passed
+                {
+                    let known = self.definitions(func, users, intrinsics, flow);
+                    let is_truth = |value| is_passed_as_truth(&known, value);
+                    let fits = argument.is_some_and(is_truth) && wanted.contains(parameter);
+                    if !fits {
+                        removed |= self.0.remove(parameter);
+                    }
+                }
+                if !removed {
+                    break;
+                }
+                changed = true;
+            }
+            if !changed {
                 return;
             }
-            for value in wrong {
-                self.0.remove(value);
-            }
+        }
+    }
+
+    /// What is known of a function if these are its truths.
+    fn definitions<'a>(
+        &'a self,
+        func: &'a Function,
+        users: &'a Users,
+        intrinsics: &'a Intrinsics,
+        flow: &'a ControlFlow,
+    ) -> Definitions<'a> {
+        Definitions {
+            func,
+            users,
+            intrinsics,
+            flow,
+            truths: self,
         }
     }
 
@@ -135,7 +154,7 @@ fn wanted(definitions: &Definitions<'_>, passed: &[Passed]) -> EntitySet<Value> 
         for Passed {
             parameter,
             argument,
-        } in passed
+        } in passed.iter().rev()
         {
             if let Some(argument) = argument
                 && wanted.contains(*parameter)

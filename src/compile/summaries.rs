@@ -94,7 +94,7 @@ impl Summaries {
                 continue;
             };
             let bytes = (table.content.len() as u64).next_multiple_of(TABLE_ALIGN.into());
-            if !table.in_bank && bytes <= u64::from(MAX_TABLES - self.table_bytes) {
+            if !table.in_bank && bytes <= u64::from(MAX_TABLES.saturating_sub(self.table_bytes)) {
                 table.in_bank = true;
                 self.table_bytes += bytes as u32;
             }
@@ -140,7 +140,7 @@ impl Summaries {
         }
         self.limit_registers(other.registers);
         self.tables.extend(other.tables);
-        self.table_bytes = (self.table_bytes + other.table_bytes).min(MAX_TABLES);
+        self.table_bytes = self.table_bytes + other.table_bytes;
     }
 
     fn limit_registers(&mut self, limit: Option<u8>) {

@@ -89,8 +89,9 @@ impl Unit {
     /// Tells what a data object holds that nobody ever writes, neither code nor the host, before functions are
     /// [announced](Unit::announce) that read it: its name, its bytes, and its alignment, a power of two. Loads of it at
     /// constant offsets are constants then; those at offsets that all lanes of a warp share read a copy in the constant
-    /// bank, if it is one of the first with such loads that together have at most 4 KiB. The object itself is still to be [added](Unit::push_data), as there
-    /// may be loads that read it where it is. It must not hold addresses, which only linking knows.
+    /// bank, if it is one of the first with such loads that together have at most 4 KiB. The object itself is still to be
+    /// [added](Unit::push_data), as there may be loads that read it where it is. It must not hold addresses, which only
+    /// linking knows.
     pub fn announce_table(&mut self, name: &str, content: &[u8], align: u32) {
         self.summaries.announce_table(name, content, align);
     }

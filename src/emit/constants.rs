@@ -18,8 +18,8 @@ const NUMBER: u32 = 8;
 /// Bytes of an entry of a jump table.
 const ENTRY: usize = 4;
 
-/// Numbers are placed only while the constants of a module have at most so many bytes, tables included (*assumed*): they can be moved to
-/// registers as well, and constants of many objects that are linked have to fit together.
+/// Numbers are placed only while the constants of a module have at most so many bytes, tables included (*assumed*): they
+/// can be moved to registers as well, and constants of many objects that are linked have to fit together.
 pub const MAX_NUMBERS: u32 = MAX_TABLES + 4096;
 
 /// Most bytes of tables in the constant bank of a module (*assumed*, for the same reason).

@@ -3,7 +3,7 @@
 //! A table is data that nobody writes, of which the module keeps a copy in its constant bank. A load at an offset that
 //! is the same in all lanes reads it there: one LDC, whose word the linker completes, instead of an access to global
 //! memory. Lanes with different offsets would be answered one after the other by a constant bank, so they go to global
-//! memory, where the data object is.
+//! memory, where the data object is. So do loads at offsets that may be differences of addresses.
 
 use super::address::Address;
 use super::source::Src;
@@ -15,7 +15,12 @@ use crate::clif::tables::DataPlace;
 use crate::isa::generated::Role;
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::{GlobalValue, GlobalValueData, MemFlags, Type, Value};
+use cranelift_codegen::ir::{
+    GlobalValue, GlobalValueData, InstructionData, MemFlags, Opcode, Type, Value,
+};
+
+/// How deep the operations of an index are looked at (*assumed*).
+const DEPTH: u32 = 6;
 
 impl Lower<'_> {
     /// Where a load finds its bytes in a table of the constant bank.
@@ -35,7 +40,8 @@ impl Lower<'_> {
         let size = ty.bytes();
         let last = (table.content.len() as i64).checked_sub(size.into())?;
         if !(0..=last).contains(&place.offset)
-            || !(place.index.iter()).all(|&index| facts.uniformity.uniform(index))
+            || !(place.index.iter())
+                .all(|&index| facts.uniformity.uniform(index) && self.is_small(index, DEPTH))
         {
             return None;
         }
@@ -62,6 +68,30 @@ impl Lower<'_> {
             strong: false,
             table: Some(place.symbol),
         })
+    }
+
+    /// Whether an index is made of numbers of 32 bits: it is no difference of addresses, which leads to another object.
+    fn is_small(&self, index: Value, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        let below = |value: &Value| self.is_small(*value, depth);
+        let mask = |value: Value| matches!(self.constant_of(value), Some(0..=0xffff_ffff));
+        match self.def_data(index) {
+            Some(InstructionData::Unary {
+                opcode: Opcode::Uextend | Opcode::Sextend,
+                arg,
+            }) => self.type_of(arg).bits() <= 32,
+            Some(InstructionData::Binary {
+                opcode: Opcode::Band,
+                args,
+            }) => args.iter().any(|&value| mask(value)),
+            Some(InstructionData::Binary {
+                opcode: Opcode::Iadd | Opcode::Isub | Opcode::Imul | Opcode::Ishl,
+                args,
+            }) => args.iter().all(below),
+            _ => mask(index),
+        }
     }
 
     pub(super) fn table_of(&mut self, address: Address) -> Option<GlobalValue> {

@@ -74,20 +74,23 @@ impl Colouring {
         PReg::new(v.class(), self.colour[v.index()])
     }
 
-    /// How many registers it copies to others in all, and of these how many in loops.
-    pub fn copies(&self, code: &VCode<VReg>) -> (usize, usize) {
+    /// How many registers it copies to others in all, of these how many in loops, and how many instructions those have.
+    pub fn copies(&self, code: &VCode<VReg>) -> (usize, usize, usize) {
         let moved = |copies: &[Copy]| copies.iter().filter(|copy| copy.from != copy.to).count();
         let mut sites = self.sites.iter().peekable();
-        let (mut all, mut in_loops) = (moved(&self.entry), 0);
+        let (mut all, mut in_loops, mut work) = (moved(&self.entry), 0, 0);
         for (block, data) in code.blocks.iter() {
             let mut here = moved(&self.exits[block.index()].before);
             while let Some((_, site)) = sites.next_if(|(index, _)| *index < data.insts.end) {
                 here += moved(&site.before) + moved(&site.after);
             }
             all += here;
-            in_loops += if data.loop_depth > 0 { here } else { 0 };
+            if data.loop_depth > 0 {
+                in_loops += here;
+                work += data.insts.len();
+            }
         }
-        (all, in_loops)
+        (all, in_loops, work)
     }
 }
 

@@ -209,7 +209,7 @@ const EASY_WORK: usize = 32;
 pub const MOST_WORK: usize = 20_000;
 
 /// A function without calls is not handed to regalloc2 where the colouring leaves a copy for so many instructions at
-/// most, and a copy in a loop for so many (*measured*: docs/measured.md).
+/// most, and a copy in loops for so many of theirs (*measured*: docs/measured.md).
 const COPIES: usize = 25;
 const COPIES_IN_LOOPS: usize = 50;
 
@@ -348,9 +348,8 @@ fn colours_well(code: &VCode<VReg>, options: &Options, scratch: &mut AllocationB
     if coloured.is_err() {
         return false;
     }
-    let (copies, in_loops) = colouring.copies(code);
-    let work = code.insts.len();
-    copies * COPIES <= work && in_loops * COPIES_IN_LOOPS <= work
+    let (copies, in_loops, work_in_loops) = colouring.copies(code);
+    copies * COPIES <= code.insts.len() && in_loops * COPIES_IN_LOOPS <= work_in_loops
 }
 
 /// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where
