@@ -176,6 +176,33 @@ fn constant_offsets_are_constants_and_shared_ones_read_constant_memory() {
     assert_eq!(uniform.object().constants, content());
 }
 
+/// A sum of a table's address and the way from there to another object leads to that object.
+#[test]
+fn a_difference_of_addresses_is_no_index() {
+    let text = "; kernel
+function %k(i64, i32) {
+    gv0 = symbol colocated %table
+
+block0(v0: i64, v1: i32):
+    v2 = iconst.i64 -8
+    v3 = symbol_value.i64 gv0
+    v4 = isub v0, v3
+    v5 = band v4, v2
+    v6 = iadd v3, v5
+    store.i32 notrap aligned v1, v0
+    v7 = load.i32 notrap aligned v6
+    store.i32 notrap aligned v7, v0+4
+    return
+}
+";
+    for setting in ["opt_level=none", "opt_level=speed"] {
+        let mut options = Options::default();
+        options.set(setting).unwrap();
+        let out = run(&compile(text, &options, true), 77);
+        assert_eq!(out[4..8], 77u32.to_le_bytes(), "{setting}");
+    }
+}
+
 /// Turns of a loop that is unrolled read at constant offsets.
 #[test]
 fn what_unrolled_loops_read_is_constant() {
