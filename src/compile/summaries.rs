@@ -140,7 +140,7 @@ impl Summaries {
         }
         self.limit_registers(other.registers);
         self.tables.extend(other.tables);
-        self.table_bytes = self.table_bytes + other.table_bytes;
+        self.table_bytes += other.table_bytes;
     }
 
     fn limit_registers(&mut self, limit: Option<u8>) {
