@@ -107,15 +107,19 @@ fn compile_by(compiler: &mut Compiler, text: &str, content: Vec<u8>, known: bool
         let input = FunctionInput::of_source(function, &name);
         compiler.compile_function(&input, &mut unit).unwrap();
     }
-    unit.push_data(DataObject {
+    unit.push_data(object(content));
+    unit.finish().unwrap()
+}
+
+fn object(content: Vec<u8>) -> DataObject {
+    DataObject {
         name: "table".to_owned(),
         linkage: Linkage::Local,
         writable: false,
         align: 16,
         contents: DataContents::Bytes(content),
         relocations: Vec::new(),
-    });
-    unit.finish().unwrap()
+    }
 }
 
 fn run(code: &Code, index: i32) -> Vec<u8> {
@@ -266,4 +270,39 @@ fn code_in_the_cache_has_what_the_table_held() {
     }
     assert_eq!(cache.hits(), 2);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A bank that jump tables fill has no room for tables that come later.
+#[test]
+fn tables_that_find_the_bank_full_are_read_in_global_memory() {
+    let targets = vec!["block1, block2"; 8190].join(", ");
+    let first = format!(
+        "function %first(i32) -> i32 {{
+block0(v0: i32):
+    br_table v0, block1, [{targets}]
+block1:
+    v1 = iconst.i32 1
+    return v1
+block2:
+    v2 = iconst.i32 2
+    return v2
+}}
+"
+    );
+    let mut unit = Unit::new();
+    unit.announce_table("table", &content(), 16);
+    let mut compiler = Compiler::new(Options::default());
+    for text in [first, text(LOADS[2], Index::Uniform, 0)] {
+        let file = SourceFile::parse("table.clif", &text).unwrap();
+        unit.announce_file(&file);
+        for function in &file.functions {
+            let name = function.name();
+            let input = FunctionInput::of_source(function, &name);
+            compiler.compile_function(&input, &mut unit).unwrap();
+        }
+    }
+    unit.push_data(object(content()));
+    let code = unit.finish().unwrap();
+    assert!(has(&code, "LDG"));
+    assert_eq!(run(&code, 8)[..4], content()[4 * 8..4 * 9]);
 }

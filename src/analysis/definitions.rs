@@ -9,7 +9,6 @@
 use super::control_flow::ControlFlow;
 use super::truths::Truths;
 use super::uses::Users;
-use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use crate::isa::truth_table::known;
 use cranelift_codegen::ir::{
@@ -32,7 +31,7 @@ pub struct Definitions<'a> {
     pub intrinsics: &'a Intrinsics,
     /// Its control flow.
     pub flow: &'a ControlFlow,
-    /// Which parameters of its blocks are truths.
+    /// Which of its values are truths.
     pub truths: &'a Truths,
 }
 
@@ -184,37 +183,7 @@ impl Definitions<'_> {
     /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate: an instruction, or a block whose
     /// parameter it is.
     pub(crate) fn is_truth(&self, value: Value) -> bool {
-        if self.type_of(value) != types::I8 {
-            return false;
-        }
-        let Some(inst) = self.def_of(value) else {
-            return self.truths.contains(value);
-        };
-        let data = self.func.dfg.insts[inst];
-        match data {
-            _ if self.gives_truth(data.opcode(), inst, value) => true,
-            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. } => true,
-            InstructionData::Binary {
-                opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
-                args: [a, b],
-            } => self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1)),
-            InstructionData::Call { .. } => (self.intrinsics)
-                .of_call(self.func, inst)
-                .is_some_and(|i| matches!(i.lowering, Lowering::Vote(_))),
-            _ => false,
-        }
-    }
-
-    /// Whether a result of an operation other than a comparison is made as a predicate: `vany_true`, and the overflow
-    /// of arithmetic, which is a second result of i8 whatever type the first has.
-    fn gives_truth(&self, opcode: Opcode, inst: Inst, result: Value) -> bool {
-        let constraints = opcode.constraints();
-        let overflows = || {
-            constraints.num_fixed_results() == 2
-                && constraints.result_type(1, types::I64) == types::I8
-        };
-        opcode == Opcode::VanyTrue
-            || overflows() && self.func.dfg.inst_results(inst).get(1) == Some(&result)
+        self.truths.contains(value)
     }
 
     /// Whether the predicate of a truth holds the opposite: the carry of `a + ~b + 1` is set where `a - b` does not

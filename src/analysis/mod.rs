@@ -76,7 +76,7 @@ pub struct Facts {
     pub uniformity: Uniformity,
     /// Who reads each value.
     pub users: Users,
-    /// Which parameters of blocks are truths.
+    /// Which values are truths.
     pub truths: Truths,
     /// Where fences stand.
     pub ordering: Ordering,

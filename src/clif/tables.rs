@@ -4,18 +4,18 @@
 //! which make indices constant. A load at an offset that is the same in all lanes is left to selection, which reads it
 //! from constant memory (`lower::table`).
 
+use crate::constants;
 use crate::intrinsics::resolve::{Intrinsics, Namer, name_text};
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
     Endianness, Function, GlobalValue, GlobalValueData, Inst, InstBuilder, InstructionData, Opcode,
-    Type, Value, ValueDef, types,
+    Value, types,
 };
-use std::fmt;
 use std::sync::Arc;
 
 /// What is known of a table.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Table {
     /// Its bytes.
     pub content: Arc<[u8]>,
@@ -23,21 +23,6 @@ pub struct Table {
     pub align: u32,
     /// Whether the module has it in its constant bank as well.
     pub in_bank: bool,
-}
-
-impl fmt::Debug for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            content,
-            align,
-            in_bank,
-        } = self;
-        write!(
-            f,
-            "{} bytes, align {align}, in bank: {in_bank}",
-            content.len()
-        )
-    }
 }
 
 /// Finds a table by the symbol of its data object.
@@ -124,7 +109,7 @@ fn below_constants(
         else {
             break;
         };
-        let (other, constant) = match (constant(func, a), constant(func, b)) {
+        let (other, constant) = match (constants::integer(func, a), constants::integer(func, b)) {
             (_, Some(constant)) => (a, constant),
             (Some(constant), None) => (b, constant),
             (None, None) => break,
@@ -132,19 +117,6 @@ fn below_constants(
         (value, total) = (other, total.checked_add(constant)?);
     }
     Some((value, total))
-}
-
-fn constant(func: &Function, value: Value) -> Option<i64> {
-    let ValueDef::Result(inst, _) = func.dfg.value_def(value) else {
-        return None;
-    };
-    match func.dfg.insts[inst] {
-        InstructionData::UnaryImm {
-            opcode: Opcode::Iconst,
-            imm,
-        } => Some(imm.bits()),
-        _ => None,
-    }
 }
 
 /// The operations that name data.
@@ -224,6 +196,7 @@ fn content(
 fn replace(func: &mut Function, inst: Inst, bits: u128) -> bool {
     let opcode = func.dfg.insts[inst].opcode();
     let ty = func.dfg.value_type(func.dfg.first_result(inst));
+    let unsigned = |bits: i64| constants::unsigned(ty, bits) as i64;
     let signed = |width: u32| (bits as i64) << (64 - width) >> (64 - width);
     let has_constants =
         ty.is_int() && ty.bits() <= 64 || matches!(ty, types::F16 | types::F32 | types::F64);
@@ -232,21 +205,13 @@ fn replace(func: &mut Function, inst: Inst, bits: u128) -> bool {
     }
     let new = func.replace(inst);
     match (opcode, ty) {
-        (Opcode::Sload8, _) => new.iconst(ty, masked(ty, signed(8))),
-        (Opcode::Sload16, _) => new.iconst(ty, masked(ty, signed(16))),
-        (Opcode::Sload32, _) => new.iconst(ty, masked(ty, signed(32))),
+        (Opcode::Sload8, _) => new.iconst(ty, unsigned(signed(8))),
+        (Opcode::Sload16, _) => new.iconst(ty, unsigned(signed(16))),
+        (Opcode::Sload32, _) => new.iconst(ty, unsigned(signed(32))),
         (_, types::F16) => new.f16const(Ieee16::with_bits(bits as u16)),
         (_, types::F32) => new.f32const(Ieee32::with_bits(bits as u32)),
         (_, types::F64) => new.f64const(Ieee64::with_bits(bits as u64)),
-        _ => new.iconst(ty, masked(ty, bits as i64)),
+        _ => new.iconst(ty, unsigned(bits as i64)),
     };
     true
-}
-
-/// The bits of a type alone, as `iconst` has them.
-fn masked(ty: Type, bits: i64) -> i64 {
-    match ty.bits() {
-        64 => bits,
-        width => bits & ((1 << width) - 1),
-    }
 }

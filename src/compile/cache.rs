@@ -119,7 +119,7 @@ impl Compiler {
         }
         let compiled = self.numbered(input, summaries, room)?;
         // How much room there was decides nothing only where it was enough.
-        if compiled.constants.tables().is_empty()
+        if compiled.constants.jump_tables().is_empty()
             && compiled.constants.fits(room)
             && let Err(error) = cache.put_function(&key, &compiled)
         {

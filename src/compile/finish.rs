@@ -5,7 +5,7 @@ use super::unit::Compiled;
 use super::watch::internal;
 use super::{Code, Compiler, FunctionInput, Unit, library};
 use crate::abi;
-use crate::emit::constants::{CONSTANTS, TABLES};
+use crate::emit::constants::{CONSTANTS, JUMP_TABLES};
 use crate::emit::{self, Constants, Places};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::isa::encode::WORD_BYTES;
@@ -32,13 +32,13 @@ impl Unit {
     pub fn finish(mut self) -> Result<Code, Errors> {
         complete(&mut self)?;
         let constants = self.place_constants()?;
-        if !constants.tables().is_empty() {
+        if !constants.jump_tables().is_empty() {
             self.data.push(DataObject {
-                name: TABLES.to_owned(),
+                name: JUMP_TABLES.to_owned(),
                 linkage: Linkage::Local,
                 writable: false,
                 align: 4,
-                contents: DataContents::Bytes(constants.tables().to_vec()),
+                contents: DataContents::Bytes(constants.jump_tables().to_vec()),
                 relocations: Vec::new(),
             });
         }
@@ -204,7 +204,7 @@ impl emit::Code {
                     // What has no operand in constant memory is an error when it is linked.
                     *word = with_constant(*word, relocation.addend).unwrap_or(*word);
                 }
-                (SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh, TABLES) => {
+                (SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh, JUMP_TABLES) => {
                     relocation.addend += i64::from(places.data);
                 }
                 _ => {}

@@ -61,11 +61,13 @@ impl Summaries {
             align: align.min(TABLE_ALIGN),
             in_bank: false,
         };
-        self.tables.insert(name.to_owned(), table);
+        self.tables.entry_ref(name).or_insert(table);
     }
 
-    /// Gives the tables that a function reads at computed offsets room in the constant bank, while there is some.
-    fn place_tables(&mut self, input: &FunctionInput<'_>) {
+    /// Gives the tables that a function reads at computed offsets so many bytes of the constant bank, while there are
+    /// some.
+    fn place_tables(&mut self, input: &FunctionInput<'_>, room: u32) {
+        let room = room.min(MAX_TABLES);
         let (func, intrinsics) = (input.func, Intrinsics::default());
         let symbols = |data: &GlobalValueData| match data {
             GlobalValueData::Symbol { name, .. } => Some(input.symbol(name)),
@@ -93,10 +95,17 @@ impl Summaries {
             let Some(table) = name.and_then(|name| self.tables.get_mut(name)) else {
                 continue;
             };
-            let bytes = (table.content.len() as u64).next_multiple_of(TABLE_ALIGN.into());
-            if !table.in_bank && bytes <= u64::from(MAX_TABLES.saturating_sub(self.table_bytes)) {
+            // The first stands behind what functions have.
+            let padding = if self.table_bytes == 0 {
+                TABLE_ALIGN
+            } else {
+                0
+            };
+            let bytes = table.content.len().next_multiple_of(TABLE_ALIGN as usize) as u64;
+            let taken = u64::from(self.table_bytes + padding) + bytes;
+            if !table.in_bank && taken <= u64::from(room) {
                 table.in_bank = true;
-                self.table_bytes += bytes as u32;
+                self.table_bytes = taken as u32;
             }
         }
     }
@@ -158,10 +167,10 @@ impl Summaries {
     }
 
     /// Adds functions, which may call each other and those that are known already.
-    pub fn announce(&mut self, inputs: &[FunctionInput<'_>]) {
+    pub fn announce(&mut self, inputs: &[FunctionInput<'_>], room: u32) {
         for input in inputs {
             if !self.tables.is_empty() {
-                self.place_tables(input);
+                self.place_tables(input, room);
             }
             self.known.insert(input.name.to_owned(), Summary::NONE);
             self.limit_registers(input.kernel.and_then(bounds));

@@ -71,7 +71,8 @@ impl Unit {
     /// compiled: what they do to the lanes that call them decides where those lanes meet. Of functions that nobody told
     /// of everything is assumed: lanes may come back from them one by one.
     pub fn announce(&mut self, functions: &[FunctionInput<'_>]) {
-        self.summaries.announce(functions);
+        let room = MAX_CONSTANTS.saturating_sub(self.constant_bytes);
+        self.summaries.announce(functions, room);
     }
 
     /// [`Unit::announce`] for all functions of a file.
@@ -88,10 +89,10 @@ impl Unit {
 
     /// Tells what a data object holds that nobody ever writes, neither code nor the host, before functions are
     /// [announced](Unit::announce) that read it: its name, its bytes, and its alignment, a power of two. Loads of it at
-    /// constant offsets are constants then; those at offsets that all lanes of a warp share read a copy in the constant
-    /// bank, if it is one of the first with such loads that together have at most 4 KiB. The object itself is still to be
-    /// [added](Unit::push_data), as there may be loads that read it where it is. It must not hold addresses, which only
-    /// linking knows.
+    /// constant offsets are constants then; those at offsets that all lanes of a warp share, made of numbers of 32
+    /// bits, read a copy in the constant bank, if it is one of the first with such loads that together have at most 4
+    /// KiB. The object itself is still to be [added](Unit::push_data), as there may be loads that read it where it is.
+    /// It must not hold addresses, which only linking knows. Who announces a name again says nothing new.
     pub fn announce_table(&mut self, name: &str, content: &[u8], align: u32) {
         self.summaries.announce_table(name, content, align);
     }

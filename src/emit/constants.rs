@@ -1,16 +1,18 @@
-//! What a function keeps in constant bank 3: wide numbers that are operands, and its jump tables.
+//! What a function keeps in constant bank 3: wide numbers that are operands, and its jump tables; and what a module has
+//! there, tables of data among them.
 //!
-//! Numbers are placed by lowering, as long as there is room. The entries of a table are code offsets that are known when
-//! the function is emitted, so its place is reserved first and filled then. Tables that the bank has no room for go to
-//! the module's data, in global memory. Places count from the start of the function's own constants; where those stand
-//! among the module's is known when all functions are ([`Places`]), and relocations say which words depend on it.
+//! Numbers are placed by lowering, as long as there is room. The entries of a jump table are code offsets that are
+//! known when the function is emitted, so its place is reserved first and filled then. Jump tables that the bank has no
+//! room for go to the module's data, in global memory. Places count from the start of the function's own constants;
+//! where those stand among the module's is known when all functions are ([`Places`]), and relocations say which words
+//! depend on it.
 
 use crate::abi::MAX_CONSTANTS;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Name of the data object with the jump tables that the bank has no room for.
-pub const TABLES: &str = "$jump_tables";
+pub const JUMP_TABLES: &str = "$jump_tables";
 
 /// Bytes of a number.
 const NUMBER: u32 = 8;
@@ -18,8 +20,8 @@ const NUMBER: u32 = 8;
 /// Bytes of an entry of a jump table.
 const ENTRY: usize = 4;
 
-/// Numbers are placed only while the constants of a module have at most so many bytes, tables included (*assumed*): they
-/// can be moved to registers as well, and constants of many objects that are linked have to fit together.
+/// Numbers are placed only while the constants of a module have at most so many bytes, tables included (*assumed*):
+/// they can be moved to registers as well, and constants of many objects that are linked have to fit together.
 pub const MAX_NUMBERS: u32 = MAX_TABLES + 4096;
 
 /// Most bytes of tables in the constant bank of a module (*assumed*, for the same reason).
@@ -47,7 +49,7 @@ pub enum ConstantsFull {
 pub struct Constants {
     bytes: Vec<u8>,
     /// Jump tables that the bank has no room for.
-    tables: Vec<u8>,
+    jump_tables: Vec<u8>,
     /// Bytes that may be in the bank.
     room: u32,
     /// Bytes of the numbers, which come first.
@@ -67,7 +69,7 @@ impl Default for Constants {
 pub struct Places {
     /// Byte offset in the bank.
     pub bank: u32,
-    /// Byte offset in the data object [`TABLES`].
+    /// Byte offset in the data object [`JUMP_TABLES`].
     pub data: u32,
 }
 
@@ -82,7 +84,7 @@ impl Constants {
     pub fn with_room(room: u32) -> Self {
         Self {
             bytes: Vec::new(),
-            tables: Vec::new(),
+            jump_tables: Vec::new(),
             room,
             numbers: 0,
             limited: false,
@@ -136,24 +138,27 @@ impl Constants {
     }
 
     /// Reserves zeroed room for a jump table of so many entries: in the bank, or behind its end in the data object
-    /// [`TABLES`]; see [`Constants::in_data`].
+    /// [`JUMP_TABLES`]; see [`Constants::in_data`].
     ///
     /// # Errors
     /// When the tables of the function need more bytes than 32 bits can tell.
-    pub fn reserve_table(&mut self, entries: usize) -> Result<u32, ConstantsFull> {
+    pub fn reserve_jump_table(&mut self, entries: usize) -> Result<u32, ConstantsFull> {
         let len = 4 * entries;
         let (place, area) = if self.bytes.len() + len <= self.room as usize {
             (self.bytes.len(), &mut self.bytes)
         } else {
-            (MAX_CONSTANTS as usize + self.tables.len(), &mut self.tables)
+            (
+                MAX_CONSTANTS as usize + self.jump_tables.len(),
+                &mut self.jump_tables,
+            )
         };
         u32::try_from(place + len).map_err(|_| ConstantsFull::Data)?;
         area.resize(area.len() + len, 0);
         Ok(place as u32)
     }
 
-    /// The offset in the data object [`TABLES`] of a place that [`Constants::reserve_table`] gave; none when it is in
-    /// the bank.
+    /// The offset in the data object [`JUMP_TABLES`] of a place that [`Constants::reserve_jump_table`] gave; none when
+    /// it is in the bank.
     pub fn in_data(place: u32) -> Option<u32> {
         place.checked_sub(MAX_CONSTANTS)
     }
@@ -164,7 +169,7 @@ impl Constants {
     /// When it is outside of what was reserved.
     pub fn fill(&mut self, place: u32, content: &[u8]) {
         let (area, offset) = match Self::in_data(place) {
-            Some(offset) => (&mut self.tables, offset as usize),
+            Some(offset) => (&mut self.jump_tables, offset as usize),
             None => (&mut self.bytes, place as usize),
         };
         area[offset..offset + content.len()].copy_from_slice(content);
@@ -181,16 +186,16 @@ impl Constants {
         };
         let places = Places {
             bank: start as u32,
-            data: self.tables.len() as u32,
+            data: self.jump_tables.len() as u32,
         };
         if start + function.bytes.len() > self.room as usize {
             return Err(ConstantsFull::Bank);
         }
-        let end = MAX_CONSTANTS as usize + self.tables.len() + function.tables.len();
+        let end = MAX_CONSTANTS as usize + self.jump_tables.len() + function.jump_tables.len();
         u32::try_from(end).map_err(|_| ConstantsFull::Data)?;
         self.bytes.resize(start, 0);
         self.bytes.extend_from_slice(&function.bytes);
-        self.tables.extend_from_slice(&function.tables);
+        self.jump_tables.extend_from_slice(&function.jump_tables);
         Ok(places)
     }
 
@@ -208,9 +213,9 @@ impl Constants {
         Ok(start as u32)
     }
 
-    /// The contents of the data object [`TABLES`]; empty when it is not needed.
-    pub fn tables(&self) -> &[u8] {
-        &self.tables
+    /// The contents of the data object [`JUMP_TABLES`]; empty when it is not needed.
+    pub fn jump_tables(&self) -> &[u8] {
+        &self.jump_tables
     }
 
     /// The contents of the bank.
@@ -226,7 +231,7 @@ mod tests {
     #[test]
     fn tables_without_room_in_the_bank_are_data() {
         let mut constants = Constants::with_room(40);
-        let places = [9, 2, 1, 3].map(|entries| constants.reserve_table(entries).unwrap());
+        let places = [9, 2, 1, 3].map(|entries| constants.reserve_jump_table(entries).unwrap());
         assert_eq!(
             places.map(Constants::in_data),
             [None, Some(0), None, Some(8)]
@@ -235,7 +240,7 @@ mod tests {
         constants.fill(places[1] + 4, &7u32.to_le_bytes());
         constants.fill(places[3] + 8, &9u32.to_le_bytes());
         let words = [0, 7, 0, 0, 9u32].map(u32::to_le_bytes);
-        assert_eq!(constants.tables(), words.as_flattened());
+        assert_eq!(constants.jump_tables(), words.as_flattened());
         assert_eq!(constants.bytes().len(), 40);
         assert_eq!(constants.bytes()[4..8], 5u32.to_le_bytes());
     }
@@ -253,7 +258,7 @@ mod tests {
         assert!(!constants.fits(MAX_CONSTANTS), "one had no room");
         let mut module = Constants::new();
         let mut table = Constants::new();
-        table.reserve_table(3).unwrap();
+        table.reserve_jump_table(3).unwrap();
         module.append(&table).unwrap();
         let behind = Places { bank: 16, data: 0 };
         assert_eq!(module.append(&constants), Ok(behind));
@@ -263,14 +268,16 @@ mod tests {
     fn functions_stand_one_behind_the_other() {
         let mut module = Constants::new();
         let mut function = Constants::with_room(8);
-        function.reserve_table(2).unwrap();
-        function.reserve_table(3).unwrap();
+        function.reserve_jump_table(2).unwrap();
+        function.reserve_jump_table(3).unwrap();
         assert_eq!(module.append(&function), Ok(Places::default()));
         let second = Places { bank: 8, data: 12 };
         assert_eq!(module.append(&function), Ok(second));
-        assert_eq!((module.bytes().len(), module.tables().len()), (16, 24));
+        assert_eq!((module.bytes().len(), module.jump_tables().len()), (16, 24));
         let mut large = Constants::new();
-        large.reserve_table(MAX_CONSTANTS as usize / 4 - 3).unwrap();
+        large
+            .reserve_jump_table(MAX_CONSTANTS as usize / 4 - 3)
+            .unwrap();
         assert_eq!(module.append(&large), Err(ConstantsFull::Bank));
     }
 }

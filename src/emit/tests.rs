@@ -127,7 +127,7 @@ fn random_graphs_run_the_same_before_and_after() {
                     .map(|i| mov(9, 10 * b as u32 + i as u32))
                     .collect();
                 let terminator = random_terminator(&mut random, len, |entries| {
-                    tables.push((constants.reserve_table(entries).unwrap(), entries));
+                    tables.push((constants.reserve_jump_table(entries).unwrap(), entries));
                     (
                         PReg::gpr(tables.len() as u8 - 1),
                         tables[tables.len() - 1].0,

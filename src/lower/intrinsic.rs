@@ -155,12 +155,7 @@ impl Lower<'_> {
     pub(super) fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
         let (name, addend) = match *object {
             Object::Function(callee) => (self.function_name(callee), 0),
-            Object::Data(data) => match &self.func.global_values[data] {
-                GlobalValueData::Symbol { name, offset, .. } => {
-                    ((self.input.names)(name), offset.bits())
-                }
-                _ => unreachable!("{data} is a symbol"),
-            },
+            Object::Data(data) => self.data_symbol(data),
         };
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             role: Role::B,
@@ -169,5 +164,15 @@ impl Lower<'_> {
             addend,
         }));
         Unit
+    }
+
+    /// The name of a data object, and the bytes that are added to its address.
+    pub(super) fn data_symbol(&self, data: GlobalValue) -> (String, i64) {
+        match &self.func.global_values[data] {
+            GlobalValueData::Symbol { name, offset, .. } => {
+                ((self.input.names)(name), offset.bits())
+            }
+            _ => unreachable!("{data} is a symbol"),
+        }
     }
 }

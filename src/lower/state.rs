@@ -40,7 +40,7 @@ pub struct Facts<'a> {
     pub alignment: &'a Alignment,
     /// Who reads each value.
     pub users: &'a Users,
-    /// Which parameters of blocks are truths.
+    /// Which values are truths.
     pub truths: &'a Truths,
     /// Which calls are intrinsics.
     pub intrinsics: &'a Intrinsics,

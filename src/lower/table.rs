@@ -15,9 +15,7 @@ use crate::clif::tables::DataPlace;
 use crate::isa::generated::Role;
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::{
-    GlobalValue, GlobalValueData, InstructionData, MemFlags, Opcode, Type, Value,
-};
+use cranelift_codegen::ir::{GlobalValue, InstructionData, MemFlags, Opcode, Type, Value};
 
 /// How deep the operations of an index are looked at (*assumed*).
 const DEPTH: u32 = 6;
@@ -36,7 +34,7 @@ impl Lower<'_> {
         }
         let facts = &self.input.facts;
         let place = DataPlace::of(self.func, facts.intrinsics, p, offset.into())?;
-        let table = (self.input.tables)(&self.data_name(place.symbol)?).filter(|t| t.in_bank)?;
+        let table = (self.input.tables)(&self.data_symbol(place.symbol).0).filter(|t| t.in_bank)?;
         let size = ty.bytes();
         let last = (table.content.len() as i64).checked_sub(size.into())?;
         if !(0..=last).contains(&place.offset)
@@ -52,9 +50,6 @@ impl Lower<'_> {
             Some(index) => facts.alignment.alignment(index, place.offset as i32),
             None => table.align.min(1 << place.offset.trailing_zeros().min(31)),
         };
-        if !self.func.dfg.mem_flags[flags].notrap() {
-            self.builder.keep_loads();
-        }
         Some(Address {
             base: match place.index {
                 Some(index) => self.src(index).low(),
@@ -94,6 +89,13 @@ impl Lower<'_> {
         }
     }
 
+    pub(super) fn may_fault(&mut self, flags: MemFlags, address: Address) -> Address {
+        if !self.func.dfg.mem_flags[flags].notrap() {
+            self.builder.keep_loads();
+        }
+        address
+    }
+
     pub(super) fn table_of(&mut self, address: Address) -> Option<GlobalValue> {
         address.table
     }
@@ -106,17 +108,9 @@ impl Lower<'_> {
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             role: Role::Addr,
             kind: SymbolKind::Constant,
-            name: self.data_name(table).unwrap_or_default(),
+            name: self.data_symbol(table).0,
             addend: address.offset,
         }));
         Unit
-    }
-
-    /// The name of a data object.
-    fn data_name(&self, symbol: GlobalValue) -> Option<String> {
-        match &self.func.global_values[symbol] {
-            GlobalValueData::Symbol { name, .. } => Some((self.input.names)(name)),
-            _ => None,
-        }
     }
 }

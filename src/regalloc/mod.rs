@@ -498,7 +498,7 @@ const ROUNDS: u32 = 3;
 fn fit(
     original: Constrained,
     extent: Option<Extent>,
-    known: bool,
+    mut known: bool,
     options: &Options,
     scratch: &mut AllocationBuffers,
 ) -> Result<Constrained, RegallocError> {
@@ -512,7 +512,6 @@ fn fit(
     } = scratch;
     let mut capacity = capacity::Capacity::new(options.gpr_limit);
     let displaced = uniform::has_divergent_parameters(&original.code);
-    let mut known = known;
     loop {
         if !std::mem::take(&mut known) {
             if extent.is_some() {

@@ -59,7 +59,7 @@ fn random_code(random: &mut Random, forms: &[Form], constants: &mut Constants) -
                 .filter_map(|_| random_inst(random, forms))
                 .collect();
             let terminator = random_terminator(random, len, |entries| {
-                (PReg::gpr(1), constants.reserve_table(entries).unwrap())
+                (PReg::gpr(1), constants.reserve_jump_table(entries).unwrap())
             });
             let tail = Terminator::TailCall {
                 callee: Callee::Symbol("other".to_string()),

@@ -7,7 +7,7 @@
 
 use super::edit::Editor;
 use crate::abi::CONSTANT_BANK;
-use crate::emit::constants::{CONSTANTS, TABLES};
+use crate::emit::constants::{CONSTANTS, JUMP_TABLES};
 use crate::emit::{Constants, ConstantsFull};
 use crate::isa::generated::{
     AccessOrder, IExt, IType, LEASX32, LOHI, LoadSize, MOVW, imad_wide, ldc, ldg, lea, mov,
@@ -47,7 +47,7 @@ pub fn load_jump_tables(
         else {
             continue;
         };
-        let place = constants.reserve_table(targets.len())?;
+        let place = constants.reserve_jump_table(targets.len())?;
         let mut added: Vec<(Inst<VReg>, Option<AttachmentId>)> = Vec::new();
         if index.class() == RegisterClass::Uniform {
             let copy = editor.code().new_vreg(RegisterClass::Gpr);
@@ -101,7 +101,7 @@ fn load(result: VReg, address: VReg, offset: u32) -> Inst<VReg> {
     build::ldc_r(options, result, CONSTANT_BANK, address, offset as i32)
 }
 
-/// `LDG result, [table + 4 * index]`, the table at an offset in the data object [`TABLES`].
+/// `LDG result, [table + 4 * index]`, the table at an offset in the data object [`JUMP_TABLES`].
 fn load_from_data(
     editor: &mut Editor<VReg>,
     added: &mut Vec<(Inst<VReg>, Option<AttachmentId>)>,
@@ -119,7 +119,7 @@ fn load_from_data(
         let symbol = SymbolUse {
             role: Role::B,
             kind,
-            name: TABLES.to_owned(),
+            name: JUMP_TABLES.to_owned(),
             addend: i64::from(offset),
         };
         added.push((

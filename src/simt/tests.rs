@@ -408,7 +408,7 @@ fn jump_tables_are_read_from_the_constants() {
     ]);
     code.vreg_count = 1;
     let mut constants = Constants::new();
-    constants.reserve_table(1).unwrap();
+    constants.reserve_jump_table(1).unwrap();
     let code = load_jump_tables(code, &mut constants).unwrap();
     let [scale, load] = code.block_insts(block(0)) else {
         panic!("{code}")

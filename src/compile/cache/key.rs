@@ -79,7 +79,7 @@ impl Compiler {
         hasher.part(format!("{:?}", summaries.of_callees(function)));
         hasher.part([summaries.register_limit(function.kernel)]);
         for table in summaries.tables_of(function) {
-            hasher.part(format!("{table:?}"));
+            hasher.part(format!("{} {}", table.align, table.in_bank));
             hasher.part(&table.content);
         }
         CacheKey(hasher.0.finalize().into())

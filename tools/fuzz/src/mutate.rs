@@ -24,7 +24,8 @@ use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings::Options;
 use thisgpu_filetests::panics;
 
-/// What programs to change do not have: of large tables each change would take long. The interpreter's calls are calls of this program: recursion must end.
+/// What programs to change do not have: of large tables each change would take long. The interpreter's calls are calls
+/// of this program: recursion must end.
 const WITHOUT: [Form; 6] = [
     Form::LargeTables,
     Form::Memory,

@@ -133,22 +133,24 @@ impl Random {
             4 => 1 << self.below(bits as usize),
             // The same in every byte, as masks are.
             5 => u128::from(wide as u8) * (u128::MAX / 255),
-            6 => self.between_floats(wide),
+            6 => self.between_floats(wide, bits as usize),
             _ => wide,
         }
     }
 
-    /// An integer half way between two floats of some format, or beside that; either sign.
-    fn between_floats(&mut self, wide: u128) -> u128 {
+    /// An integer of so many bits half way between two floats of some format, or beside that; either sign. In few bits
+    /// floats have all integers, and it is any number.
+    fn between_floats(&mut self, wide: u128, bits: usize) -> u128 {
         let digits = self.pick(&[11, 24, 53]);
-        let below = self.below(128 - digits);
-        let half = match below {
-            0 => 0,
-            _ => 1 << (below - 1),
+        let room = bits.saturating_sub(digits);
+        let below = match room {
+            0 => return wide,
+            _ => self.between(1, room),
         };
         let beside = self.pick(&[0, 1, u128::MAX]);
-        let number = wide >> (128 - digits) << below;
-        let number = number.wrapping_add(half).wrapping_add(beside);
+        // The highest digit is set, so that none is left above.
+        let number = (wide | 1 << 127) >> (128 - digits) << below | 1 << (below - 1);
+        let number = number.wrapping_add(beside);
         match self.once_in(2) {
             true => number.wrapping_neg(),
             false => number,
@@ -248,7 +250,7 @@ mod tests {
             let below = 11u32.saturating_sub(n.leading_zeros());
             below != 0 && *n & ((1 << below) - 1) == 1 << (below - 1)
         };
-        assert!(integers.iter().filter(half_way).count() > 10);
+        assert!(integers.iter().filter(half_way).count() > 100);
     }
 
     #[test]

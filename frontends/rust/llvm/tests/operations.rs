@@ -582,7 +582,8 @@ fn what_is_written_for_the_hosts_processor_has_its_meaning() {
 /// Constants of the program that are indexed alike in all lanes are read from constant memory.
 #[test]
 fn what_is_constant_is_in_constant_memory() {
-    let body = "%i = and i64 %x, 3\n%p = getelementptr inbounds [4 x i64], ptr @t, i64 0, i64 %i\n%r = load i64, ptr %p";
+    let body = "%i = and i64 %x, 3\n%p = getelementptr inbounds [4 x i64], ptr @t, i64 0, i64 %i\n%r = load i64, ptr \
+                %p";
     let values = [7, u64::MAX, 1 << 40, 9];
     let declared = format!("@t = private constant [4 x i64] [{}], align 8", {
         let elements = values.map(|value| format!("i64 {}", value as i64));

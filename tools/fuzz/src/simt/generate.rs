@@ -428,8 +428,7 @@ impl<'a> Writer<'a> {
             10 => {
                 let list = self.commons().to_vec();
                 let times = self.random.once_in(2).then(|| self.common_operand());
-                self.cost += self.turns * u64::from(COUNTED);
-                Stmt::Exchange { list, times }
+                self.exchanged(list, times)
             }
             11.. => self.common_assignment(),
             4 => Stmt::StoreOwn {
@@ -537,9 +536,16 @@ impl<'a> Writer<'a> {
         }
         if list.len() > 1 {
             let times = self.random.once_in(3).then(|| self.operand());
-            self.cost += self.turns * u64::from(COUNTED);
-            self.stmts.push(Stmt::Exchange { list, times });
+            let stmt = self.exchanged(list, times);
+            self.stmts.push(stmt);
         }
+    }
+
+    /// Exchanges variables once, or in each turn of a loop of so many turns.
+    fn exchanged(&mut self, list: Vec<usize>, times: Option<Operand>) -> Stmt {
+        let turns = times.as_ref().map_or(1, |_| u64::from(COUNTED));
+        self.cost += self.turns * turns;
+        Stmt::Exchange { list, times }
     }
 
     /// A cell that may change here changes.

@@ -6,8 +6,8 @@
 //! by their definition ([`meeting`]). [`check`] compiles the kernel in some settings and runs it on the simulator, in
 //! both speeds and in warps of one lane; [`reduce`] makes kernels smaller that fail; [`campaign`] is many seeds.
 //! [`stepped`] asks whether a debugger changes anything. Other kernels, of ordered events and of loops over exact
-//! allocations, are in [`events`], and those whose addresses may lie outside in [`windows`]; a [`case`] is a kernel of any
-//! of them.
+//! allocations, are in [`events`], and those whose addresses may lie outside in [`windows`]; a [`case`] is a kernel of
+//! any of them.
 
 pub mod campaign;
 pub mod case;

@@ -3,9 +3,9 @@
 //! A function is written from its entry on. A [`Writer`] keeps the values that can be read at this place (`scope`), and
 //! writes operations on them (`values`, with what makes them total in `guard`), several that belong together
 //! (`idioms`), accesses to stack slots (`memory`), branches and switches (`control`), loops (`loops`) and calls
-//! (`calls`). Control is structured: each form is entered at its top and left at its bottom, so a value defined before it
-//! may be read in it and after it. Those defined inside leave as parameters of the block behind it, those of a loop also
-//! as they are. Every loop has few turns, and a function may only be called as often as the budget allows
+//! (`calls`). Control is structured: each form is entered at its top and left at its bottom, so a value defined before
+//! it may be read in it and after it. Those defined inside leave as parameters of the block behind it, those of a loop
+//! also as they are. Every loop has few turns, and a function may only be called as often as the budget allows
 //! (`Writer::cost`).
 
 mod calls;
