@@ -102,9 +102,11 @@ fn a_launch_that_is_stepped_is_the_launch() {
 
 #[test]
 fn mistakes_in_stepping_are_found() {
+    // Kernels of windows are a few instructions, and many fault: there may be nothing to go back to.
+    let features = Features::ALL.without(&[Feature::Windows]);
     for mistake in [StepMistake::Further, StepMistake::Register] {
         for seed in 1..10 {
-            let case = Case::new(seed, Features::ALL);
+            let case = Case::new(seed, features);
             let found = stepped::finds(&case, seed, mistake);
             let found = found.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
             assert!(found, "{mistake:?} is not found with seed {seed}");

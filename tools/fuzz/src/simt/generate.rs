@@ -99,7 +99,7 @@ pub fn drawn(seed: u64, random: &Random) -> Kernel {
     } else {
         random.between(1, FUNCTIONS)
     };
-    let tail = random.once_in(2);
+    let tail = !random.once_in(4);
     let mut callees: Vec<Callee> = Vec::new();
     for index in (1..=device).rev() {
         let mut writer = Writer::new(&kernel, index, random.fork(index as u64), callees.clone());
