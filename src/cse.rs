@@ -5,9 +5,10 @@
 //! never sees: a quotient and a remainder have their estimate in common, wide products their partial ones. Out: the
 //! same without an instruction that an equal one dominates.
 //!
-//! Equal are instructions of one word with the same sources that only compute and write general registers. Constants
-//! stay where they are, since their registers cost more than a MOV; so do predicates, of which there are few. One walk
-//! over the blocks in reverse postorder, in which definitions come before their users.
+//! Equal are instructions of one word with the same sources that only compute and write general registers. Predicates
+//! stay where they are, since there are few; so do constants of a function that calls, which would be saved and loaded
+//! instead. Of other functions a few constants are kept in registers: the allocator makes them again where registers
+//! do not suffice. One walk over the blocks in reverse postorder, in which definitions come before their users.
 
 use crate::analysis::graph::Dominators;
 use crate::isa::table::{Direction, Effects};
@@ -17,6 +18,11 @@ use crate::vcode::{Block, Entry, VCode};
 use cranelift_codegen::entity::EntityRef;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry as Slot;
+use smallvec::SmallVec;
+
+/// How many constants a function may keep for blocks further on (*assumed*: more would cost registers that nobody
+/// needs to save a MOV each).
+const KEPT_CONSTANTS: usize = 8;
 
 /// Leaves out what is computed already.
 pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
@@ -36,16 +42,18 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
         None => true,
     };
     let read = read_anywhere(&code);
+    let has_calls = code.frame.has_calls;
     let mut known: HashMap<Inst<VReg>, (Block, u32)> = HashMap::new();
     let mut aliases = Aliases::default();
     let mut gone: Vec<u32> = Vec::new();
+    let mut kept: SmallVec<[u32; KEPT_CONSTANTS]> = SmallVec::new();
     for (block, data) in &code.blocks {
         for index in data.insts.clone() {
             let entry = &mut code.insts[index as usize];
             if !aliases.is_empty() {
                 aliases.rename(&mut entry.inst);
             }
-            if !may_repeat(entry) {
+            if !may_repeat(entry) || has_calls && is_constant(&entry.inst) {
                 continue;
             }
             let inst = entry.inst;
@@ -57,7 +65,9 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
                     if !is_read {
                         continue;
                     }
-                    if dominates(other, block) {
+                    let is_known = dominates(other, block)
+                        && (!is_constant(&inst) || may_keep(&mut kept, first));
+                    if is_known {
                         let first = code.insts[first as usize].inst;
                         aliases.add(inst.definitions().zip(first.definitions()));
                         gone.push(index);
@@ -112,9 +122,26 @@ fn may_repeat(entry: &Entry<VReg>) -> bool {
     only_computes
         && entry.attachment.is_none()
         && inst.is_unguarded()
-        && inst.optype() != Optype::MOV
+        && (inst.optype() != Optype::MOV || is_constant(inst))
         && inst.definitions().next().is_some()
         && inst.definitions().all(is_general)
+}
+
+/// Whether the constant that this instruction loads stays in its register.
+fn may_keep(kept: &mut SmallVec<[u32; KEPT_CONSTANTS]>, index: u32) -> bool {
+    let may = kept.contains(&index) || kept.len() < KEPT_CONSTANTS;
+    if may && !kept.contains(&index) {
+        kept.push(index);
+    }
+    may
+}
+
+/// Whether an instruction reads no register.
+fn is_constant(inst: &Inst<VReg>) -> bool {
+    let mut operands = inst.operands();
+    operands.all(|operand| {
+        operand.info.direction == Direction::Out || operand.regs.iter().flatten().next().is_none()
+    })
 }
 
 /// The instruction without the registers that it writes.

@@ -338,9 +338,9 @@ impl Layout<'_> {
                 };
                 match (taken, fallthrough) {
                     (t, f) if t == f => self.jump(f, next, out),
-                    (Destination::Block(t), f)
-                        if Some(t) == next || !matches!(f, Destination::Block(_)) =>
-                    {
+                    // The end of a kernel in the branch's place would leave another branch to be gone through, which
+                    // a loop pays in each turn.
+                    (Destination::Block(t), f) if Some(t) == next => {
                         self.branch(inverted, f, out);
                         self.jump(taken, next, out);
                     }

@@ -334,6 +334,15 @@ impl Tracking {
         }
     }
 
+    /// Says that `old` becomes something else, and `new` is what it was.
+    pub fn moves(&self, old: Value, new: Value) {
+        if let Some(tables) = &self.tables {
+            let names = &mut tables.borrow_mut().names;
+            add_names(names, old, new);
+            names[old].clear();
+        }
+    }
+
     /// Forgets values that are not computed any more: what they were computed from will be something else.
     pub fn forget_lost(&self, func: &Function) {
         let Some(tables) = &self.tables else { return };

@@ -4,6 +4,7 @@
 //!
 //! - [`invariants`]: what a turn need not compute again moves in front of the loop;
 //! - [`reduce`]: products with a counter become counters;
+//! - [`rebase`]: pointers begin without the constants that accesses add anyway;
 //! - [`rotate`]: a test at the head of a loop moves to its end;
 //! - [`unroll`]: turns are copied whose number is known, or can be asked for;
 //! - [`overlap`]: loads of several copies are under way at once;
@@ -20,6 +21,7 @@ mod hints;
 mod invariants;
 mod overlap;
 mod preload;
+mod rebase;
 mod reduce;
 mod renew;
 mod rotate;
@@ -71,6 +73,9 @@ pub(super) fn improve(
     let mut uses = None;
     if given.settings.reduce_strength && reduce::reduce(context, given, &mut uses) {
         merge::drop_unused(&mut context.func, given.intrinsics);
+    }
+    if given.settings.reduce_strength {
+        rebase::rebase(context, &mut uses, given.tracking);
     }
     if given.settings.rotate && rotate::rotate(context, given, hints, &mut uses) {
         recompute(context);

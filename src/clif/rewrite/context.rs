@@ -256,6 +256,14 @@ impl Rewriter<'_, '_, '_> {
         bits << (by % u64::from(ty.bits())) & all_ones(ty)
     }
 
+    pub(super) fn is_within(&mut self, mask: u64, value: Value) -> bool {
+        mask & !all_ones(self.value_type(value)) == 0
+    }
+
+    pub(super) fn is_all_of(&mut self, mask: u64, value: Value) -> bool {
+        !mask & all_ones(self.value_type(value)) == 0
+    }
+
     pub(super) fn sign_of(&mut self, sign: Value, value: Value) -> bool {
         matches!(self.inst_data_value(sign), Some((ty, InstructionData::Binary { opcode: Opcode::Sshr, args: [x, n] }))
             if x == value && self.bits_of(n).is_some_and(|n| n % u64::from(ty.bits()) == u64::from(ty.bits()) - 1))
