@@ -4,7 +4,12 @@
 //! that may be left out has its first values on the edge into it, and the same values on the edge around it as what it
 //! would have left. They are the same registers in the end if the same value comes into both parameters: what a turn
 //! of the loop passes to its next turn and to what follows. Of such a pair one constant is left, loaded at the end of
-//! the block with the branch. Out: the same with fewer moves; no path runs more of them.
+//! the block with the branch.
+//!
+//! Then the same where the other side does not pass its constant at its end but behind branches of its own: a sum that
+//! begins before two loops, and is zero where both are left out. The two are one register in the end if the parameters
+//! belong to one web, that is, if jumps pass values between them. Out: the same with fewer moves; no path runs more of
+//! them.
 //!
 //! Constants without a partner stay where they are: their registers would be two, and one would have to be copied.
 
@@ -30,8 +35,12 @@ struct Shared {
     registers: Vec<[VReg; 2]>,
 }
 
-/// Loads once what both sides of a branch load for parameters that the same value comes into.
+/// Loads once what both sides of a branch load for parameters that the same value comes into, or one web.
 pub fn share(code: VCode<VReg>) -> VCode<VReg> {
+    share_with_later(share_passed(code))
+}
+
+fn share_passed(code: VCode<VReg>) -> VCode<VReg> {
     let passes = |block: Block| jump(&code.blocks[block]).is_some_and(|(_, args)| !args.is_empty());
     let candidates: Vec<(Block, [Block; 2])> = (code.blocks.iter())
         .filter_map(|(block, data)| match data.terminator {
@@ -91,6 +100,144 @@ impl Shared {
         editor.data(second).terminator.for_each_register(|reg| {
             *reg = renamed.get(reg).copied().unwrap_or(*reg);
         });
+    }
+}
+
+/// Loads once what one side of a branch passes on at its end, and the other side behind a branch.
+fn share_with_later(code: VCode<VReg>) -> VCode<VReg> {
+    let candidates: Vec<(Block, [Block; 2])> = (code.blocks.iter())
+        .filter_map(|(block, data)| match data.terminator {
+            Terminator::Branch {
+                taken, fallthrough, ..
+            } => Some((block, [taken, fallthrough])),
+            _ => None,
+        })
+        .flat_map(|(block, [taken, other])| [(block, [taken, other]), (block, [other, taken])])
+        .filter(|&(_, [side, other])| {
+            let passes = jump(&code.blocks[side]).is_some_and(|(_, args)| !args.is_empty());
+            let ends = code.block_insts(side).last();
+            let branches = matches!(code.blocks[other].terminator, Terminator::Branch { .. });
+            passes && branches && ends.is_some_and(|entry| constant(&entry.inst).is_some())
+        })
+        .collect();
+    if candidates.is_empty() {
+        return code;
+    }
+    let predecessors = code.predecessors();
+    let uses = count_uses(&code);
+    let mut webs = Webs::of(&code);
+    let mut shared = Vec::new();
+    for (branch, sides) in candidates {
+        let is_entered_once = |side: &Block| predecessors[*side].as_slice() == [branch];
+        if sides.iter().all(is_entered_once) {
+            let registers = find_later(&code, &uses, &mut webs, sides);
+            if !registers.is_empty() {
+                shared.push(Shared {
+                    branch,
+                    sides,
+                    registers,
+                });
+            }
+        }
+    }
+    if shared.is_empty() {
+        return code;
+    }
+    let mut editor = Editor::new(code);
+    for shared in shared {
+        shared.load_before_branch(&mut editor);
+        let [_, other] = shared.sides;
+        for target in editor.terminator(other).successors() {
+            let renamed = |reg: VReg| {
+                let pair = shared.registers.iter().find(|pair| pair[1] == reg);
+                pair.map_or(reg, |pair| pair[0])
+            };
+            editor
+                .data(target)
+                .terminator
+                .for_each_register(|reg| *reg = renamed(*reg));
+        }
+    }
+    editor.finish()
+}
+
+/// The registers of constants that the first of a branch's sides passes on, and the second side's successors.
+fn find_later(
+    code: &VCode<VReg>,
+    uses: &[u32],
+    webs: &mut Webs,
+    [side, other]: [Block; 2],
+) -> Vec<[VReg; 2]> {
+    let loaded = loaded(code.block_insts(side), uses);
+    let Some((target, args)) = jump(&code.blocks[side]) else {
+        return Vec::new();
+    };
+    let params = &code.blocks[target].params;
+    let successors = code.blocks[other].terminator.successors();
+    let mut shared: Vec<[VReg; 2]> = Vec::new();
+    for entry in code
+        .block_insts(other)
+        .iter()
+        .filter(|entry| entry.attachment.is_none())
+    {
+        let (Some(value), Some(later)) = (constant(&entry.inst), entry.inst.definitions().next())
+        else {
+            continue;
+        };
+        // Where the successors pass it, and nobody else reads it.
+        let passed = successors
+            .iter()
+            .filter_map(|&block| jump(&code.blocks[block]));
+        let passed = passed.flat_map(|(block, args)| args.iter().zip(&code.blocks[block].params));
+        let passed: SmallVec<[VReg; 2]> = passed
+            .filter(|(arg, _)| **arg == later)
+            .map(|(_, param)| *param)
+            .collect();
+        if passed.is_empty() || passed.len() != uses[later.index()] as usize {
+            continue;
+        }
+        let found = args.iter().zip(params).find(|(arg, param)| {
+            let is_free = shared.iter().all(|pair| pair[0] != **arg);
+            is_free
+                && loaded.get(*arg) == Some(&value)
+                && passed.iter().all(|&other| webs.are_one(**param, other))
+        });
+        if let Some((&arg, _)) = found {
+            shared.push([arg, later]);
+        }
+    }
+    shared
+}
+
+/// Which registers jumps pass values between, directly or through others.
+struct Webs(Vec<u32>);
+
+impl Webs {
+    fn of(code: &VCode<VReg>) -> Self {
+        let mut webs = Webs((0..code.vreg_count).collect());
+        for (target, args) in code.blocks.values().filter_map(jump) {
+            for (arg, param) in args.iter().zip(&code.blocks[target].params) {
+                let (arg, param) = (
+                    webs.root(arg.index() as u32),
+                    webs.root(param.index() as u32),
+                );
+                webs.0[arg as usize] = param;
+            }
+        }
+        webs
+    }
+
+    fn root(&mut self, mut reg: u32) -> u32 {
+        while self.0[reg as usize] != reg {
+            let above = self.0[self.0[reg as usize] as usize];
+            self.0[reg as usize] = above;
+            reg = above;
+        }
+        reg
+    }
+
+    fn are_one(&mut self, a: VReg, b: VReg) -> bool {
+        self.root(a.index() as u32) == self.root(b.index() as u32)
     }
 }
 
