@@ -7,7 +7,9 @@
 //! - calls of pure intrinsics, which it takes for calls of anything;
 //! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as
 //!   addresses, in other logic;
-//! - what is computed from these.
+//! - what is computed from these;
+//! - the shift of a sum, one part of which is the same in every turn: that part is shifted in front of the loop, and LEA
+//!   adds the other one, shifted, in one instruction.
 //!
 //! Operations that may trap, loads, and convergent ones stay. Constants do as well, since they become immediates; those
 //! that a moved operation reads are made again in front of it. An operation goes out of as many loops as its operands
@@ -21,9 +23,11 @@ use crate::constants::integer;
 use crate::intrinsics::Intrinsic;
 use crate::intrinsics::resolve::GpuSymbol;
 use cranelift_codegen::Context;
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
-    Block, FuncRef, Function, GlobalValue, Inst, InstructionData, Opcode, Type, Value,
+    Block, FuncRef, Function, GlobalValue, Inst, InstBuilder, InstructionData, Opcode, Type, Value,
+    types,
 };
 use cranelift_codegen::loop_analysis::Loop;
 use hashbrown::HashMap;
@@ -97,6 +101,9 @@ impl Hoisting<'_> {
             let mut next = self.context.func.layout.first_inst(block);
             while let Some(inst) = next {
                 next = self.context.func.layout.next_inst(inst);
+                if let Some(lp) = innermost {
+                    self.spread_shift(inst, lp);
+                }
                 if let Some(key) = self.key(inst) {
                     match innermost {
                         Some(lp) => self.visit(inst, key, lp),
@@ -109,7 +116,8 @@ impl Hoisting<'_> {
 
     /// Moves `inst`, which computes `key` in `innermost`, if that is worth it.
     fn visit(&mut self, inst: Inst, key: Key, innermost: Loop) {
-        let Some((lp, to)) = self.outermost(inst, innermost) else {
+        let args = self.context.func.dfg.inst_args(inst);
+        let Some((lp, to)) = self.outermost(args, innermost) else {
             return;
         };
         if !self.costs(inst) {
@@ -220,8 +228,94 @@ impl Hoisting<'_> {
         !users.of(result).iter().all(free)
     }
 
-    /// The outermost loop that computes the same in every turn, and the block in front of it.
-    fn outermost(&self, inst: Inst, innermost: Loop) -> Option<(Loop, Block)> {
+    /// Makes `(a << n) + (b << n)` of `(a + b) << n` where the loop changes one of the two, and moves the other shift
+    /// in front of it; differences alike.
+    fn spread_shift(&mut self, inst: Inst, innermost: Loop) {
+        let func = &self.context.func;
+        let InstructionData::Binary {
+            opcode: Opcode::Ishl,
+            args: [sum, by],
+        } = func.dfg.insts[inst]
+        else {
+            return;
+        };
+        let is_word = func.dfg.value_type(sum) == types::I32;
+        let Some(amount) = integer(func, by).filter(|by| is_word && (0..32).contains(by)) else {
+            return;
+        };
+        let Some(inner) = func.dfg.value_def(sum).inst() else {
+            return;
+        };
+        let InstructionData::Binary {
+            opcode: opcode @ (Opcode::Iadd | Opcode::Isub),
+            args,
+        } = func.dfg.insts[inner]
+        else {
+            return;
+        };
+        let is_inside = (func.layout.inst_block(inner))
+            .is_some_and(|block| self.context.loop_analysis.is_in_loop(block, innermost));
+        if !is_inside || args.iter().any(|&arg| integer(func, arg).is_some()) {
+            return;
+        }
+        let users = self.users.get_or_insert_with(|| Users::compute(func));
+        // The same shift of a sum with this one becomes a sum with the shifted one.
+        let mut sums: SmallVec<[(Inst, Value); 2]> = SmallVec::new();
+        for &user in users.of(sum) {
+            let InstructionData::Binary { args, .. } = func.dfg.insts[user] else {
+                return;
+            };
+            match users.of(func.dfg.first_result(user)) {
+                _ if user == inst => {}
+                &[shift]
+                    if func.dfg.insts[user].opcode() == Opcode::Iadd
+                        && is_shift_by(func, shift, amount) =>
+                {
+                    let other = if args[0] == sum { args[1] } else { args[0] };
+                    sums.push((shift, other));
+                }
+                _ => return,
+            }
+        }
+        let places = args.map(|arg| self.outermost(&[arg], innermost));
+        let (index, (lp, to)) = match places {
+            [Some(place), None] => (0, place),
+            [None, Some(place)] => (1, place),
+            _ => return,
+        };
+        if *self.room(lp) == 0 {
+            return;
+        }
+        *self.room(lp) -= 1;
+        let func = &mut self.context.func;
+        let Some(last) = func.layout.last_inst(to) else {
+            return;
+        };
+        let mut pos = FuncCursor::new(func).at_inst(last);
+        let line = pos.func.srcloc(inst);
+        pos.set_srcloc(line);
+        let mut shifted = args;
+        shifted[index] = shift(&mut pos, args[index], amount);
+        pos.goto_after_inst(inner);
+        shifted[1 - index] = shift(&mut pos, args[1 - index], amount);
+        let by = pos
+            .ins()
+            .Binary(opcode, types::I32, shifted[0], shifted[1])
+            .0;
+        let result = pos.func.dfg.first_result(by);
+        for (user, other) in sums {
+            pos.goto_inst(user);
+            let args = [result, shift(&mut pos, other, amount)];
+            pos.func.dfg.insts[user] = InstructionData::Binary {
+                opcode: Opcode::Iadd,
+                args,
+            };
+        }
+        self.replace(inst, by);
+    }
+
+    /// The outermost loop in whose turns these operands are the same, and the block in front of it.
+    fn outermost(&self, operands: &[Value], innermost: Loop) -> Option<(Loop, Block)> {
         let (func, loops) = (&self.context.func, &self.context.loop_analysis);
         let mut found = None;
         let mut lp = Some(innermost);
@@ -233,7 +327,7 @@ impl Hoisting<'_> {
                     .is_none_or(|block| !loops.is_in_loop(block, current)),
                 None => !loops.is_in_loop(func.dfg.value_def(value).unwrap_block(), current),
             };
-            if !func.dfg.inst_args(inst).iter().all(outside) {
+            if !operands.iter().all(outside) {
                 break;
             }
             if let Some(before) = preheader(self.context, current) {
@@ -280,6 +374,39 @@ impl Hoisting<'_> {
         func.layout.remove_inst(inst);
         func.layout.insert_inst(inst, last);
     }
+}
+
+/// Whether an instruction shifts to the left by so much.
+fn is_shift_by(func: &Function, inst: Inst, amount: i64) -> bool {
+    match func.dfg.insts[inst] {
+        InstructionData::Binary {
+            opcode: Opcode::Ishl,
+            args: [_, by],
+        } => integer(func, by) == Some(amount),
+        _ => false,
+    }
+}
+
+/// A word shifted to the left, by an amount below 32; what is shifted already is shifted further.
+fn shift(pos: &mut FuncCursor<'_>, value: Value, amount: i64) -> Value {
+    let func = &*pos.func;
+    let shifted = func
+        .dfg
+        .value_def(value)
+        .inst()
+        .map(|inst| func.dfg.insts[inst]);
+    let (value, amount) = match shifted {
+        Some(InstructionData::Binary {
+            opcode: Opcode::Ishl,
+            args: [value, by],
+        }) => match integer(func, by) {
+            Some(first) if first >= 0 && first + amount < 32 => (value, first + amount),
+            _ => (value, amount),
+        },
+        _ => (value, amount),
+    };
+    let by = pos.ins().iconst(types::I32, amount);
+    pos.ins().ishl(value, by)
 }
 
 /// Whether what the operation computes may be computed elsewhere, and earlier.
