@@ -4,7 +4,8 @@
 //! block:
 //!
 //! * `t = op …; r = SEL t, k, P`, with nobody else reading `t`, is `@P r = op …` that keeps `k`;
-//! * `r = SEL v, 0, P; s = y + r` is `@P s = y + v` that keeps `y`, also where the choice is a guarded move of zero;
+//! * `r = SEL v, 0, P; s = y + r` is `@P s = y + v` that keeps `y`, also where the choice is a guarded move of zero, or
+//!   a guarded instruction, such as a load, that keeps one;
 //! * `t = op1 …; @P r = op2 x … else t; jump to the block of which x is a parameter, with r for it`: where the guard
 //!   holds `t` may be `x` as well, so `@!P t = op1 … else x; @P r = op2 t … else t`, and all three are one register.
 //!
@@ -232,9 +233,37 @@ impl Choices {
                     guard: opposite(guard),
                 }
             }
-            _ => return None,
+            _ => return self.result_or_zero(place as usize, reg),
         };
         Some((place as usize, choice))
+    }
+
+    /// The same where a guarded instruction keeps zero, which nobody else reads: from now on it keeps nothing.
+    fn result_or_zero(&mut self, place: usize, reg: VReg) -> Option<(usize, OrZero)> {
+        let entry = self.body[place]?;
+        let (Some(guard), negated) = entry.inst.guard() else {
+            return None;
+        };
+        let &[Some(kept)] = self.editor.code().else_values(&entry) else {
+            return None;
+        };
+        let (_, zero) = self.made[kept.index()].filter(|_| self.uses[kept.index()] == 1)?;
+        let made = self.body.get(zero as usize).copied().flatten()?.inst;
+        let is_zero = made.form() == Form::MOV_R && made.reg(Role::B).is_none();
+        if !is_zero || !made.is_unguarded() || !made.definitions().eq([kept]) {
+            return None;
+        }
+        let nothing = Attachment::Else(SmallVec::from_elem(None, 1));
+        let attachment = self.editor.attach(nothing);
+        self.body[place] = Some(Entry {
+            attachment,
+            ..entry
+        });
+        let guard = Guard {
+            reg: guard,
+            negated,
+        };
+        Some((zero as usize, OrZero { value: reg, guard }))
     }
 
     /// Puts a guard on an instruction with one result, which keeps a value where it is false.

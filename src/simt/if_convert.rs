@@ -451,7 +451,12 @@ impl Conversion<'_> {
         if self.settled.get(&b) == Some(&a) && self.becomes(block, b, result) {
             return;
         }
-        for ((made, guard), (kept, _)) in [(ways[0], ways[1]), (ways[1], ways[0])] {
+        // What has a guard anyway keeps what has none: then that need not get one, and waits for nothing.
+        let guarded_first = match self.partial.contains(&b) && !self.partial.contains(&a) {
+            true => [(ways[1], ways[0]), (ways[0], ways[1])],
+            false => [(ways[0], ways[1]), (ways[1], ways[0])],
+        };
+        for ((made, guard), (kept, _)) in guarded_first {
             if a != b && self.keeps_at_definition(block, result, (made, guard), kept) {
                 return;
             }
@@ -527,12 +532,18 @@ impl Conversion<'_> {
             return false;
         };
         let entry = body[place];
+        // A constant can be loaded before anything that replaces it.
+        let early = kept_place.filter(|&kept| {
+            let entry = &body[kept];
+            let reads_nothing = entry.inst.uses().next().is_none();
+            reads_nothing && only_computes(&entry.inst) && entry.attachment.is_none()
+        });
         // What only computes can go to the end of the block: all that it reads is written once. The others stay in
         // their order.
         let movable = only_computes(&entry.inst) && entry.attachment.is_none();
         let in_place =
             entry.inst.guard() == (Some(guard.reg), guard.negated) && self.partial.contains(&made);
-        let kept_before = kept_place.is_none_or(|k| k < place);
+        let kept_before = early.is_some() || kept_place.is_none_or(|k| k < place);
         if !movable && (!in_place || !kept_before) {
             return false;
         }
@@ -558,6 +569,9 @@ impl Conversion<'_> {
             body.push(entry);
         } else {
             body[place] = entry;
+            if let Some(kept) = early.filter(|&kept| kept > place) {
+                body[place..=kept].rotate_right(1);
+            }
         }
         true
     }
