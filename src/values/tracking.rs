@@ -343,6 +343,13 @@ impl Tracking {
         }
     }
 
+    /// Says that a value becomes something that the source does not have.
+    pub fn forget(&self, value: Value) {
+        if let Some(tables) = &self.tables {
+            tables.borrow_mut().names[value].clear();
+        }
+    }
+
     /// Forgets values that are not computed any more: what they were computed from will be something else.
     pub fn forget_lost(&self, func: &Function) {
         let Some(tables) = &self.tables else { return };

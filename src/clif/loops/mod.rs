@@ -6,6 +6,7 @@
 //! - [`reduce`]: products with a counter become counters;
 //! - [`rebase`]: pointers begin without the constants that accesses add anyway;
 //! - [`rotate`]: a test at the head of a loop moves to its end;
+//! - [`scale`]: counters that are offsets of memory and nothing else count in bytes;
 //! - [`unroll`]: turns are copied whose number is known, or can be asked for;
 //! - [`overlap`]: loads of several copies are under way at once;
 //! - [`preload`]: loads of the next turn are under way while this one works;
@@ -25,6 +26,7 @@ mod rebase;
 mod reduce;
 mod renew;
 mod rotate;
+mod scale;
 mod shape;
 mod size;
 mod uniform;
@@ -79,6 +81,9 @@ pub(super) fn improve(
     }
     if given.settings.rotate && rotate::rotate(context, given, hints, &mut uses) {
         recompute(context);
+    }
+    if given.settings.reduce_strength && scale::scale(context, given, &mut uses) {
+        merge::drop_unused(&mut context.func, given.intrinsics);
     }
     let unrolled = unroll::unroll(context, given, hints, &mut uses, remarks);
     if unrolled.any {

@@ -8,7 +8,7 @@
 //! Takes innermost loops with one way in and one way back, and pointers that nothing but accesses and sums with
 //! constants read.
 
-use super::shape::{Body, Edge, Uses};
+use super::shape::{Body, Edge, Uses, passed};
 use crate::constants::integer;
 use crate::values::tracking::Tracking;
 use cranelift_codegen::Context;
@@ -151,17 +151,6 @@ impl Walk {
             tracking.moves(value, other);
         }
     }
-}
-
-/// How often a branch passes a value, whichever way it goes.
-fn passed(func: &Function, edge: Edge, value: Value) -> usize {
-    let dfg = &func.dfg;
-    let destinations =
-        dfg.insts[edge.branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-    let args = destinations
-        .iter()
-        .flat_map(|call| call.args(&dfg.value_lists));
-    args.filter(|arg| arg.as_value() == Some(value)).count()
 }
 
 /// Whether an instruction accesses memory at a value, a constant away, or adds a constant to it.

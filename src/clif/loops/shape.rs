@@ -70,6 +70,17 @@ fn destinations(func: &Function, branch: Inst) -> &[cranelift_codegen::ir::Block
     dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables)
 }
 
+/// How often a branch passes a value, whichever way it goes.
+pub(super) fn passed(func: &Function, edge: Edge, value: Value) -> usize {
+    let dfg = &func.dfg;
+    let destinations =
+        dfg.insts[edge.branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+    let args = destinations
+        .iter()
+        .flat_map(|call| call.args(&dfg.value_lists));
+    args.filter(|arg| arg.as_value() == Some(value)).count()
+}
+
 /// A loop that holds no other.
 pub(super) struct Body {
     pub(super) header: Block,
