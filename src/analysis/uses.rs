@@ -71,10 +71,13 @@ impl Users {
         self.definitions[value.index()].expand()
     }
 
-    /// The instructions that read `value`, in layout order; an instruction that reads it twice appears twice.
+    /// The instructions that read `value`, in layout order; an instruction that reads it twice appears twice. None of a
+    /// value that was made later.
     pub fn of(&self, value: Value) -> &[Inst] {
-        let index = value.index();
-        &self.insts[self.starts[index] as usize..self.starts[index + 1] as usize]
+        match self.starts.get(value.index()..) {
+            Some(&[start, end, ..]) => &self.insts[start as usize..end as usize],
+            _ => &[],
+        }
     }
 }
 

@@ -344,6 +344,12 @@ impl Layout<'_> {
                         self.branch(inverted, f, out);
                         self.jump(taken, next, out);
                     }
+                    (t, Destination::Block(f))
+                        if Some(f) != next && !matches!(t, Destination::Block(_)) =>
+                    {
+                        self.branch(inverted, fallthrough, out);
+                        self.jump(t, next, out);
+                    }
                     (t, f) => {
                         self.branch(*guard, t, out);
                         self.jump(f, next, out);

@@ -44,6 +44,8 @@ pub struct ControlBuffers {
     border: Border,
     /// Blocks to be looked at (again).
     dirty: Vec<bool>,
+    /// Blocks that were looked at.
+    seen: Vec<bool>,
     /// Empty: for the control bits of the next function.
     controls: Vec<Control>,
 }
@@ -140,10 +142,29 @@ impl ControlBuffers {
             self.borders.resize_with(count, Border::default);
         }
         self.borders[..count].iter_mut().for_each(Border::clear);
+        if !self.reach_all(code) {
+            return;
+        }
+        // Blocks behind it were told what that wait sees to. Again, with what blocks leave in the end known from the
+        // start.
+        let again = self.left_by_blocks(code);
+        self.borders[..count].iter_mut().for_each(Border::clear);
+        for (block, border) in again {
+            self.borders[block].merge(&border);
+        }
+        self.reach_all(code);
+    }
+
+    /// Looks at blocks until nothing changes; whether a block that had been looked at has got another wait.
+    fn reach_all(&mut self, code: &Linear) -> bool {
+        let count = code.block_count();
         self.dirty.clear();
         self.dirty.resize(count, false);
         self.borders[0].reached = true;
         self.dirty[0] = true;
+        self.seen.clear();
+        self.seen.resize(count, false);
+        let mut late = false;
         // The first block that is dirty.
         let mut block = 0;
         while block < count {
@@ -152,17 +173,38 @@ impl ControlBuffers {
                 continue;
             }
             self.state.enter(&self.borders[block]);
-            self.block(code, block);
+            let other_waits = self.block(code, block);
+            late |= std::mem::replace(&mut self.seen[block], true) && other_waits;
             self.state.leave(&mut self.border);
             let mut first = block + 1;
             for next in code.successors(block) {
-                if self.borders[next].merge(&self.border) {
+                if self.borders[next].merge(&self.border) || !self.seen[next] {
                     self.dirty[next] = true;
                     first = first.min(next);
                 }
             }
             block = first;
         }
+        late
+    }
+
+    /// What blocks leave for those behind them, which are given.
+    fn left_by_blocks(&mut self, code: &Linear) -> Vec<(usize, Border)> {
+        let mut left = Vec::new();
+        for block in 0..code.block_count() {
+            if !self.borders[block].reached {
+                continue;
+            }
+            self.state.enter(&self.borders[block]);
+            self.block(code, block);
+            self.state.leave(&mut self.border);
+            for next in code.successors(block) {
+                let mut border = Border::default();
+                border.merge(&self.border);
+                left.push((next, border));
+            }
+        }
+        left
     }
 
     /// Takes away the read scoreboards that nobody needs, now that it is known where the write scoreboards are waited
@@ -188,8 +230,8 @@ impl ControlBuffers {
     }
 
     /// Makes the synchronizations of a block's instructions; the state becomes what is on its way when the next block
-    /// is entered.
-    fn block(&mut self, code: &Linear, block: usize) {
+    /// is entered. Whether an instruction waits for others than before.
+    fn block(&mut self, code: &Linear, block: usize) -> bool {
         let ControlBuffers {
             accesses,
             state,
@@ -198,6 +240,7 @@ impl ControlBuffers {
         } = self;
         let range = code.positions(block);
         let synchronizations = &mut synchronizations[range.clone()];
+        let mut other_waits = false;
         for (index, position) in range.enumerate() {
             let access = accesses.get(position);
             let Needs { cycles, mut wait } = state.needs(&access);
@@ -211,6 +254,7 @@ impl ControlBuffers {
             }
             state.waited(wait);
             state.issue(&access, synchronizations[index].boards);
+            other_waits |= wait != synchronizations[index].wait;
             synchronizations[index].wait = wait;
             synchronizations[index].stall = 1;
             if access.leaves {
@@ -226,6 +270,7 @@ impl ControlBuffers {
             }
             state.advance(last.stall);
         }
+        other_waits
     }
 }
 

@@ -25,6 +25,10 @@ use smallvec::SmallVec;
 /// Most predecessors of a block that is looked at (*assumed*): what they pass is compared for every branch.
 const PREDECESSORS: usize = 8;
 
+/// Most constants of a side that are compared with those of the other one, where that passes them on later
+/// (*assumed*: a loop has few sums).
+const COMPARED: usize = 32;
+
 /// The constants that both sides of a branch load and pass.
 struct Shared {
     /// The block with the branch.
@@ -172,38 +176,36 @@ fn find_later(
     let Some((target, args)) = jump(&code.blocks[side]) else {
         return Vec::new();
     };
-    let params = &code.blocks[target].params;
+    // What it passes: the register, the parameter, the number; what has found a partner is taken out.
+    let passed_here = args.iter().zip(&code.blocks[target].params);
+    let mut offered: Vec<(VReg, VReg, u32)> = passed_here
+        .filter_map(|(arg, param)| Some((*arg, *param, *loaded.get(arg)?)))
+        .take(COMPARED)
+        .collect();
     let successors = code.blocks[other].terminator.successors();
-    let mut shared: Vec<[VReg; 2]> = Vec::new();
-    for entry in code
-        .block_insts(other)
-        .iter()
+    let entries = code.block_insts(other).iter();
+    let constants = entries
         .filter(|entry| entry.attachment.is_none())
-    {
-        let (Some(value), Some(later)) = (constant(&entry.inst), entry.inst.definitions().next())
-        else {
-            continue;
-        };
+        .filter_map(|entry| Some((entry.inst.definitions().next()?, constant(&entry.inst)?)));
+    let mut shared: Vec<[VReg; 2]> = Vec::new();
+    for (later, value) in constants.take(COMPARED) {
         // Where the successors pass it, and nobody else reads it.
         let passed = successors
             .iter()
             .filter_map(|&block| jump(&code.blocks[block]));
         let passed = passed.flat_map(|(block, args)| args.iter().zip(&code.blocks[block].params));
-        let passed: SmallVec<[VReg; 2]> = passed
+        let params: SmallVec<[VReg; 2]> = passed
             .filter(|(arg, _)| **arg == later)
             .map(|(_, param)| *param)
             .collect();
-        if passed.is_empty() || passed.len() != uses[later.index()] as usize {
+        if params.is_empty() || params.len() != uses[later.index()] as usize {
             continue;
         }
-        let found = args.iter().zip(params).find(|(arg, param)| {
-            let is_free = shared.iter().all(|pair| pair[0] != **arg);
-            is_free
-                && loaded.get(*arg) == Some(&value)
-                && passed.iter().all(|&other| webs.are_one(**param, other))
+        let partner = offered.iter().position(|&(_, param, number)| {
+            number == value && params.iter().all(|&other| webs.are_one(param, other))
         });
-        if let Some((&arg, _)) = found {
-            shared.push([arg, later]);
+        if let Some(partner) = partner {
+            shared.push([offered.remove(partner).0, later]);
         }
     }
     shared

@@ -259,20 +259,26 @@ impl Hoisting<'_> {
             return;
         }
         let users = self.users.get_or_insert_with(|| Users::compute(func));
+        // What was spread before is still among the users.
+        let is_there = |inst: &Inst| func.layout.inst_block(*inst).is_some();
+        let users_of = |value| users.of(value).iter().copied().filter(is_there);
+        if !users_of(sum).any(|user| user == inst) {
+            return;
+        }
         // The same shift of a sum with this one becomes a sum with the shifted one.
         let mut sums: SmallVec<[(Inst, Value); 2]> = SmallVec::new();
-        for &user in users.of(sum) {
-            let InstructionData::Binary { args, .. } = func.dfg.insts[user] else {
+        for user in users_of(sum).filter(|user| *user != inst) {
+            let InstructionData::Binary {
+                opcode: Opcode::Iadd,
+                args: [a, b],
+            } = func.dfg.insts[user]
+            else {
                 return;
             };
-            match users.of(func.dfg.first_result(user)) {
-                _ if user == inst => {}
-                &[shift]
-                    if func.dfg.insts[user].opcode() == Opcode::Iadd
-                        && is_shift_by(func, shift, amount) =>
-                {
-                    let other = if args[0] == sum { args[1] } else { args[0] };
-                    sums.push((shift, other));
+            let mut shifts = users_of(func.dfg.first_result(user));
+            match (shifts.next(), shifts.next()) {
+                (Some(shift), None) if a != b && is_shift_by(func, shift, amount) => {
+                    sums.push((shift, if a == sum { b } else { a }));
                 }
                 _ => return,
             }
@@ -304,7 +310,11 @@ impl Hoisting<'_> {
             .0;
         let result = pos.func.dfg.first_result(by);
         for (user, other) in sums {
-            pos.goto_inst(user);
+            // In front of the loop, too, if that is possible.
+            let front = self.outermost(&[other], innermost);
+            let func = &mut self.context.func;
+            let at = front.and_then(|(_, to)| func.layout.last_inst(to));
+            let mut pos = FuncCursor::new(func).at_inst(at.unwrap_or(user));
             let args = [result, shift(&mut pos, other, amount)];
             pos.func.dfg.insts[user] = InstructionData::Binary {
                 opcode: Opcode::Iadd,
@@ -390,21 +400,22 @@ fn is_shift_by(func: &Function, inst: Inst, amount: i64) -> bool {
 /// A word shifted to the left, by an amount below 32; what is shifted already is shifted further.
 fn shift(pos: &mut FuncCursor<'_>, value: Value, amount: i64) -> Value {
     let func = &*pos.func;
-    let shifted = func
-        .dfg
-        .value_def(value)
-        .inst()
-        .map(|inst| func.dfg.insts[inst]);
-    let (value, amount) = match shifted {
-        Some(InstructionData::Binary {
+    let inner = func.dfg.value_def(value).inst();
+    let further = inner.and_then(|inner| match func.dfg.insts[inner] {
+        InstructionData::Binary {
             opcode: Opcode::Ishl,
-            args: [value, by],
-        }) => match integer(func, by) {
-            Some(first) if first >= 0 && first + amount < 32 => (value, first + amount),
-            _ => (value, amount),
-        },
-        _ => (value, amount),
-    };
+            args: [inside, by],
+        } => {
+            let total = integer(func, by).filter(|first| (0..32).contains(first))? + amount;
+            (total < 32).then_some((inside, total))
+        }
+        _ => None,
+    });
+    if let Some(number) = integer(func, value) {
+        let shifted = (number << amount) as u32;
+        return pos.ins().iconst(types::I32, i64::from(shifted));
+    }
+    let (value, amount) = further.unwrap_or((value, amount));
     let by = pos.ins().iconst(types::I32, amount);
     pos.ins().ishl(value, by)
 }

@@ -42,6 +42,7 @@ pub(super) fn rebase(context: &mut Context, uses: &mut Option<Uses>, tracking: &
 /// A value and a constant.
 #[derive(Clone, Copy)]
 struct Sum {
+    /// The addition.
     inst: Inst,
     base: Value,
     constant: i64,
@@ -94,16 +95,20 @@ impl Walk {
         let (begin, next) = (entry.args(func)[index], latch.args(func)[index]);
         let step = sum(func, next)?;
         // Whoever else reads the sum in front of the loop keeps it alive.
-        let is_alone = uses.of_value(begin) == [entry.branch] && passed(func, entry, begin) == 1;
+        let is_passed_once = |edge: Edge, value: Value| {
+            let decides = func.dfg.inst_args(edge.branch).contains(&value);
+            passed(func, edge, value) == 1 && !decides
+        };
+        let is_alone = uses.of_value(begin) == [entry.branch] && is_passed_once(entry, begin);
         let reads_addresses = |value: Value, besides: Inst| {
             let mut readers = uses.of_value(value).iter();
-            readers.all(|&reader| reader == besides || is_offset_there(func, reader, value))
+            readers.all(|&reader| reader == besides || is_offset_there(func, uses, reader, value))
         };
         let may = step.base == pointer
             && is_alone
             && reads_addresses(pointer, step.inst)
             && reads_addresses(next, latch.branch)
-            && passed(func, latch, next) == 1
+            && is_passed_once(latch, next)
             && next != pointer;
         may.then_some(Walk {
             entry,
@@ -136,8 +141,8 @@ impl Walk {
                 Some(def) => pos.goto_after_inst(def),
                 None => pos.goto_first_insertion_point(header),
             }
-            let place = pos.func.srcloc(begin.inst);
-            pos.set_srcloc(place);
+            let place = update.map(|update| pos.func.srcloc(update));
+            pos.set_srcloc(place.unwrap_or_default());
             let constant = pos.ins().iconst(types::I64, begin.constant);
             let other = pos.ins().iadd(value, constant);
             for reader in readers {
@@ -153,19 +158,27 @@ impl Walk {
     }
 }
 
-/// Whether an instruction accesses memory at a value, a constant away, or adds a constant to it.
-fn is_offset_there(func: &Function, inst: Inst, value: Value) -> bool {
+/// Whether an instruction accesses memory at a value, or adds a constant to it for those that do.
+fn is_offset_there(func: &Function, uses: &Uses, inst: Inst, value: Value) -> bool {
+    let InstructionData::Binary {
+        opcode: Opcode::Iadd,
+        ..
+    } = func.dfg.insts[inst]
+    else {
+        return is_access_at(func, inst, value);
+    };
+    let result = func.dfg.first_result(inst);
+    let mut readers = uses.of_value(result).iter();
+    sum(func, result).is_some_and(|sum| sum.base == value && sum.constant.abs() < FAR)
+        && readers.all(|&reader| is_access_at(func, reader, result))
+}
+
+/// Whether an instruction accesses memory at a value, a constant away.
+fn is_access_at(func: &Function, inst: Inst, value: Value) -> bool {
     match func.dfg.insts[inst] {
         InstructionData::Load { arg, offset, .. } => arg == value && i64::from(offset).abs() < FAR,
         InstructionData::Store { args, offset, .. } => {
             args[0] != value && args[1] == value && i64::from(offset).abs() < FAR
-        }
-        InstructionData::Binary {
-            opcode: Opcode::Iadd,
-            ..
-        } => {
-            let result = func.dfg.first_result(inst);
-            sum(func, result).is_some_and(|sum| sum.base == value && sum.constant.abs() < FAR)
         }
         _ => false,
     }
