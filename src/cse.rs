@@ -129,8 +129,9 @@ fn may_repeat(entry: &Entry<VReg>) -> bool {
 
 /// Whether the constant that this instruction loads stays in its register.
 fn may_keep(kept: &mut SmallVec<[u32; KEPT_CONSTANTS]>, index: u32) -> bool {
-    let may = kept.contains(&index) || kept.len() < KEPT_CONSTANTS;
-    if may && !kept.contains(&index) {
+    let is_kept = kept.contains(&index);
+    let may = is_kept || kept.len() < KEPT_CONSTANTS;
+    if may && !is_kept {
         kept.push(index);
     }
     may

@@ -46,13 +46,7 @@ pub fn share(code: VCode<VReg>) -> VCode<VReg> {
 
 fn share_passed(code: VCode<VReg>) -> VCode<VReg> {
     let passes = |block: Block| jump(&code.blocks[block]).is_some_and(|(_, args)| !args.is_empty());
-    let candidates: Vec<(Block, [Block; 2])> = (code.blocks.iter())
-        .filter_map(|(block, data)| match data.terminator {
-            Terminator::Branch {
-                taken, fallthrough, ..
-            } => Some((block, [taken, fallthrough])),
-            _ => None,
-        })
+    let candidates: Vec<(Block, [Block; 2])> = branches(&code)
         .filter(|(_, sides)| sides[0] != sides[1] && sides.iter().all(|&side| passes(side)))
         .collect();
     if candidates.is_empty() {
@@ -109,13 +103,7 @@ impl Shared {
 
 /// Loads once what one side of a branch passes on at its end, and the other side behind a branch.
 fn share_with_later(code: VCode<VReg>) -> VCode<VReg> {
-    let candidates: Vec<(Block, [Block; 2])> = (code.blocks.iter())
-        .filter_map(|(block, data)| match data.terminator {
-            Terminator::Branch {
-                taken, fallthrough, ..
-            } => Some((block, [taken, fallthrough])),
-            _ => None,
-        })
+    let candidates: Vec<(Block, [Block; 2])> = branches(&code)
         .flat_map(|(block, [taken, other])| [(block, [taken, other]), (block, [other, taken])])
         .filter(|&(_, [side, other])| {
             let passes = jump(&code.blocks[side]).is_some_and(|(_, args)| !args.is_empty());
@@ -305,6 +293,18 @@ fn find(
         }
     }
     shared
+}
+
+/// The blocks that end in a branch of two ways, and where these lead.
+fn branches(code: &VCode<VReg>) -> impl Iterator<Item = (Block, [Block; 2])> + '_ {
+    code.blocks
+        .iter()
+        .filter_map(|(block, data)| match data.terminator {
+            Terminator::Branch {
+                taken, fallthrough, ..
+            } => Some((block, [taken, fallthrough])),
+            _ => None,
+        })
 }
 
 /// Where a block jumps to, and what it passes.

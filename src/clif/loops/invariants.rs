@@ -8,8 +8,8 @@
 //! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as
 //!   addresses, in other logic;
 //! - what is computed from these;
-//! - the shift of a sum, one part of which is the same in every turn: that part is shifted in front of the loop, and LEA
-//!   adds the other one, shifted, in one instruction.
+//! - the shift of a sum, one part of which is the same in every turn: that part is shifted in front of the loop, and
+//!   LEA adds the other one, shifted, in one instruction.
 //!
 //! Operations that may trap, loads, and convergent ones stay. Constants do as well, since they become immediates; those
 //! that a moved operation reads are made again in front of it. An operation goes out of as many loops as its operands

@@ -21,8 +21,7 @@ const FAR: i64 = 1 << 20;
 /// Rebases what is worth it.
 pub(super) fn rebase(context: &mut Context, uses: &mut Option<Uses>, tracking: &Tracking) {
     for body in Body::innermost(context) {
-        let [latch] = body.latches[..] else { continue };
-        let Some(entry) = body.only_entry(context) else {
+        let Some((entry, latch)) = body.only_ways(context) else {
             continue;
         };
         let func = &mut context.func;
@@ -94,11 +93,11 @@ impl Walk {
         let pointer = func.dfg.block_params(body.header)[index];
         let (begin, next) = (entry.args(func)[index], latch.args(func)[index]);
         let step = sum(func, next)?;
-        // Whoever else reads the sum in front of the loop keeps it alive.
         let is_passed_once = |edge: Edge, value: Value| {
             let decides = func.dfg.inst_args(edge.branch).contains(&value);
             passed(func, edge, value) == 1 && !decides
         };
+        // Whoever else reads the sum in front of the loop keeps it alive.
         let is_alone = uses.of_value(begin) == [entry.branch] && is_passed_once(entry, begin);
         let reads_addresses = |value: Value, besides: Inst| {
             let mut readers = uses.of_value(value).iter();
@@ -108,8 +107,7 @@ impl Walk {
             && is_alone
             && reads_addresses(pointer, step.inst)
             && reads_addresses(next, latch.branch)
-            && is_passed_once(latch, next)
-            && next != pointer;
+            && is_passed_once(latch, next);
         may.then_some(Walk {
             entry,
             latch,

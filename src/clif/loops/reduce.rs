@@ -39,8 +39,7 @@ pub(super) fn reduce(
 ) -> bool {
     let mut changed = false;
     for body in Body::innermost(context) {
-        let [latch] = body.latches[..] else { continue };
-        let Some(entry) = body.only_entry(context) else {
+        let Some((entry, latch)) = body.only_ways(context) else {
             continue;
         };
         let func = &mut context.func;

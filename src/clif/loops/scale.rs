@@ -2,8 +2,8 @@
 //!
 //! A loop over shared memory counts elements, `for (i = tid; i < 256; i += ntid) s[i] = 0`, and shifts the counter in
 //! each turn to access one. If nothing else reads the counter, and its test cannot tell the difference, it starts
-//! shifted, grows by a shifted step, and is compared with a shifted bound; the shift in the loop goes. Offsets of global
-//! memory stay: IMAD.WIDE scales them for nothing.
+//! shifted, grows by a shifted step, and is compared with a shifted bound; the shift in the loop goes. Offsets of
+//! global memory stay: IMAD.WIDE scales them for nothing.
 //!
 //! The test says the same as long as no number involved wraps when it is shifted: the counter starts between 0 and what
 //! is known of its start ([`greatest`]), and another turn begins below the bound only.
@@ -30,8 +30,7 @@ pub(super) fn scale(
 ) -> bool {
     let mut changed = false;
     for body in Body::innermost(context) {
-        let [latch] = body.latches[..] else { continue };
-        let Some(entry) = body.only_entry(context) else {
+        let Some((entry, latch)) = body.only_ways(context) else {
             continue;
         };
         let func = &mut context.func;

@@ -72,12 +72,8 @@ fn destinations(func: &Function, branch: Inst) -> &[cranelift_codegen::ir::Block
 
 /// How often a branch passes a value, whichever way it goes.
 pub(super) fn passed(func: &Function, edge: Edge, value: Value) -> usize {
-    let dfg = &func.dfg;
-    let destinations =
-        dfg.insts[edge.branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-    let args = destinations
-        .iter()
-        .flat_map(|call| call.args(&dfg.value_lists));
+    let calls = destinations(func, edge.branch).iter();
+    let args = calls.flat_map(|call| call.args(&func.dfg.value_lists));
     args.filter(|arg| arg.as_value() == Some(value)).count()
 }
 
@@ -191,6 +187,14 @@ impl Body {
         // A block in between takes a way away that the graph still has.
         match self.entries(context)[..] {
             [entry] if outside == 1 => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The only way into it and the only way back, if there is one of each.
+    pub(super) fn only_ways(&self, context: &Context) -> Option<(Edge, Edge)> {
+        match self.latches[..] {
+            [latch] => Some((self.only_entry(context)?, latch)),
             _ => None,
         }
     }
