@@ -8,13 +8,14 @@
 //! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as
 //!   addresses, in other logic;
 //! - what is computed from these;
-//! - the shift of a sum, one part of which is the same in every turn: that part is shifted in front of the loop, and
-//!   LEA adds the other one, shifted, in one instruction.
+//! - the shift of a sum, one part of which is the same in every turn ([`shifted_sums`]).
 //!
 //! Operations that may trap, loads, and convergent ones stay. Constants do as well, since they become immediates; those
 //! that a moved operation reads are made again in front of it. An operation goes out of as many loops as its operands
 //! allow, to the end of the block that dominates the loop's header, perhaps before a branch around the loop. Each loop
 //! takes as many registers as its limit says ([`limit`]).
+
+mod shifted_sums;
 
 use super::LoopContext;
 use super::shape::{is_constant, preheader, words};
@@ -23,11 +24,9 @@ use crate::constants::integer;
 use crate::intrinsics::Intrinsic;
 use crate::intrinsics::resolve::GpuSymbol;
 use cranelift_codegen::Context;
-use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
-    Block, FuncRef, Function, GlobalValue, Inst, InstBuilder, InstructionData, Opcode, Type, Value,
-    types,
+    Block, FuncRef, Function, GlobalValue, Inst, InstructionData, Opcode, Type, Value,
 };
 use cranelift_codegen::loop_analysis::Loop;
 use hashbrown::HashMap;
@@ -228,102 +227,6 @@ impl Hoisting<'_> {
         !users.of(result).iter().all(free)
     }
 
-    /// Makes `(a << n) + (b << n)` of `(a + b) << n` where the loop changes one of the two, and moves the other shift
-    /// in front of it; differences alike.
-    fn spread_shift(&mut self, inst: Inst, innermost: Loop) {
-        let func = &self.context.func;
-        let InstructionData::Binary {
-            opcode: Opcode::Ishl,
-            args: [sum, by],
-        } = func.dfg.insts[inst]
-        else {
-            return;
-        };
-        let is_word = func.dfg.value_type(sum) == types::I32;
-        let Some(amount) = integer(func, by).filter(|by| is_word && (0..32).contains(by)) else {
-            return;
-        };
-        let Some(inner) = func.dfg.value_def(sum).inst() else {
-            return;
-        };
-        let InstructionData::Binary {
-            opcode: opcode @ (Opcode::Iadd | Opcode::Isub),
-            args,
-        } = func.dfg.insts[inner]
-        else {
-            return;
-        };
-        let is_inside = (func.layout.inst_block(inner))
-            .is_some_and(|block| self.context.loop_analysis.is_in_loop(block, innermost));
-        if !is_inside || args.iter().any(|&arg| integer(func, arg).is_some()) {
-            return;
-        }
-        let users = self.users.get_or_insert_with(|| Users::compute(func));
-        // What was spread before is still among the users.
-        let is_there = |inst: &Inst| func.layout.inst_block(*inst).is_some();
-        let users_of = |value| users.of(value).iter().copied().filter(is_there);
-        if !users_of(sum).any(|user| user == inst) {
-            return;
-        }
-        // The same shift of a sum with this one becomes a sum with the shifted one.
-        let mut sums: SmallVec<[(Inst, Value); 2]> = SmallVec::new();
-        for user in users_of(sum).filter(|user| *user != inst) {
-            let InstructionData::Binary {
-                opcode: Opcode::Iadd,
-                args: [a, b],
-            } = func.dfg.insts[user]
-            else {
-                return;
-            };
-            let mut shifts = users_of(func.dfg.first_result(user));
-            match (shifts.next(), shifts.next()) {
-                (Some(shift), None) if a != b && is_shift_by(func, shift, amount) => {
-                    sums.push((shift, if a == sum { b } else { a }));
-                }
-                _ => return,
-            }
-        }
-        let places = args.map(|arg| self.outermost(&[arg], innermost));
-        let (index, (lp, to)) = match places {
-            [Some(place), None] => (0, place),
-            [None, Some(place)] => (1, place),
-            _ => return,
-        };
-        if *self.room(lp) == 0 {
-            return;
-        }
-        *self.room(lp) -= 1;
-        let func = &mut self.context.func;
-        let Some(last) = func.layout.last_inst(to) else {
-            return;
-        };
-        let mut pos = FuncCursor::new(func).at_inst(last);
-        let line = pos.func.srcloc(inst);
-        pos.set_srcloc(line);
-        let mut shifted = args;
-        shifted[index] = shift(&mut pos, args[index], amount);
-        pos.goto_after_inst(inner);
-        shifted[1 - index] = shift(&mut pos, args[1 - index], amount);
-        let by = pos
-            .ins()
-            .Binary(opcode, types::I32, shifted[0], shifted[1])
-            .0;
-        let result = pos.func.dfg.first_result(by);
-        for (user, other) in sums {
-            // In front of the loop, too, if that is possible.
-            let front = self.outermost(&[other], innermost);
-            let func = &mut self.context.func;
-            let at = front.and_then(|(_, to)| func.layout.last_inst(to));
-            let mut pos = FuncCursor::new(func).at_inst(at.unwrap_or(user));
-            let args = [result, shift(&mut pos, other, amount)];
-            pos.func.dfg.insts[user] = InstructionData::Binary {
-                opcode: Opcode::Iadd,
-                args,
-            };
-        }
-        self.replace(inst, by);
-    }
-
     /// The outermost loop in whose turns these operands are the same, and the block in front of it.
     fn outermost(&self, operands: &[Value], innermost: Loop) -> Option<(Loop, Block)> {
         let (func, loops) = (&self.context.func, &self.context.loop_analysis);
@@ -384,40 +287,6 @@ impl Hoisting<'_> {
         func.layout.remove_inst(inst);
         func.layout.insert_inst(inst, last);
     }
-}
-
-/// Whether an instruction shifts to the left by so much.
-fn is_shift_by(func: &Function, inst: Inst, amount: i64) -> bool {
-    match func.dfg.insts[inst] {
-        InstructionData::Binary {
-            opcode: Opcode::Ishl,
-            args: [_, by],
-        } => integer(func, by) == Some(amount),
-        _ => false,
-    }
-}
-
-/// A word shifted to the left, by an amount below 32; what is shifted already is shifted further.
-fn shift(pos: &mut FuncCursor<'_>, value: Value, amount: i64) -> Value {
-    let func = &*pos.func;
-    let inner = func.dfg.value_def(value).inst();
-    let further = inner.and_then(|inner| match func.dfg.insts[inner] {
-        InstructionData::Binary {
-            opcode: Opcode::Ishl,
-            args: [inside, by],
-        } => {
-            let total = integer(func, by).filter(|first| (0..32).contains(first))? + amount;
-            (total < 32).then_some((inside, total))
-        }
-        _ => None,
-    });
-    if let Some(number) = integer(func, value) {
-        let shifted = (number << amount) as u32;
-        return pos.ins().iconst(types::I32, i64::from(shifted));
-    }
-    let (value, amount) = further.unwrap_or((value, amount));
-    let by = pos.ins().iconst(types::I32, amount);
-    pos.ins().ishl(value, by)
 }
 
 /// Whether what the operation computes may be computed elsewhere, and earlier.
