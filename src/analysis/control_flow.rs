@@ -184,6 +184,11 @@ impl ControlFlow {
         &self.rpo
     }
 
+    /// The reachable blocks in postorder: each before those that dominate it.
+    pub fn postorder(&self) -> impl Iterator<Item = Block> {
+        self.rpo.iter().rev().copied()
+    }
+
     /// Position in the reverse postorder, for a reachable block.
     pub fn order(&self, block: Block) -> Option<usize> {
         let index = self.rpo_index[block];

@@ -126,7 +126,7 @@ impl UseCounts {
         let mut counts: SecondaryMap<Value, UseCount> = SecondaryMap::new();
         counts.resize(func.dfg.num_values());
         // Backwards, so that all uses of a value are known when its own instruction passes them on.
-        for &block in flow.reverse_postorder().iter().rev() {
+        for block in flow.postorder() {
             for inst in func.layout.block_insts(block).rev() {
                 let passed = if has_effect(func, inst, intrinsics) {
                     UseCount::Once

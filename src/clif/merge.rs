@@ -15,10 +15,9 @@ use crate::constants;
 use crate::intrinsics::Intrinsic;
 use crate::intrinsics::resolve::Intrinsics;
 use crate::values::tracking::Tracking;
-use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
-use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, Inst, Type, Value, ValueDef};
+use cranelift_codegen::entity::EntitySet;
+use cranelift_codegen::ir::{Block, Function, Inst, Type, Value};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -58,7 +57,7 @@ pub fn merge_calls(
     }
     Merged {
         merged,
-        dropped: drop_unused(func, intrinsics),
+        dropped: drop_unused(func, intrinsics, domtree.cfg_postorder().iter().copied()),
     }
 }
 
@@ -122,45 +121,33 @@ fn operand(func: &Function, value: Value) -> Operand {
     })
 }
 
-/// Drops instructions that no effect depends on; returns how many. Aliases must be resolved.
-pub fn drop_unused(func: &mut Function, intrinsics: &Intrinsics) -> usize {
-    let needed = needed(func, intrinsics);
+/// Drops instructions that no effect depends on; returns how many. `postorder` has all blocks of the function, each
+/// before those that dominate it, so that one sweep sees users before definitions. Aliases must be resolved.
+pub fn drop_unused(
+    func: &mut Function,
+    intrinsics: &Intrinsics,
+    postorder: impl IntoIterator<Item = Block>,
+) -> usize {
+    let mut needed: EntitySet<Value> = EntitySet::with_capacity(func.dfg.num_values());
     let mut dropped = 0;
-    let mut pos = FuncCursor::new(func);
-    while pos.next_block().is_some() {
-        while let Some(inst) = pos.next_inst() {
-            if !needed[inst] {
-                pos.remove_inst_and_step_back();
+    for block in postorder {
+        let mut next = func.layout.last_inst(block);
+        while let Some(inst) = next {
+            next = func.layout.prev_inst(inst);
+            let mut results = func.dfg.inst_results(inst).iter();
+            if results.any(|&result| needed.contains(result)) || has_effect(func, inst, intrinsics)
+            {
+                for_each_operand(func, inst, |value| {
+                    debug_assert!(!func.dfg.value_is_alias(value), "{value} is an alias");
+                    needed.insert(value);
+                });
+            } else {
+                func.layout.remove_inst(inst);
                 dropped += 1;
             }
         }
     }
     dropped
-}
-
-/// The instructions that have an effect, and those that one of them depends on.
-fn needed(func: &Function, intrinsics: &Intrinsics) -> SecondaryMap<Inst, bool> {
-    let mut needed: SecondaryMap<Inst, bool> = SecondaryMap::new();
-    needed.resize(func.dfg.num_insts());
-    let mut work: Vec<Inst> = Vec::new();
-    for block in func.layout.blocks() {
-        for inst in func.layout.block_insts(block) {
-            if !needed[inst] && has_effect(func, inst, intrinsics) {
-                needed[inst] = true;
-                work.push(inst);
-            }
-            while let Some(inst) = work.pop() {
-                for_each_operand(func, inst, |value| {
-                    if let ValueDef::Result(def, _) = func.dfg.value_def(value)
-                        && !std::mem::replace(&mut needed[def], true)
-                    {
-                        work.push(def);
-                    }
-                });
-            }
-        }
-    }
-    needed
 }
 
 #[cfg(test)]

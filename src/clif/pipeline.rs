@@ -511,7 +511,9 @@ fn run_mid_end(state: &mut State) -> Result<bool, Errors> {
         )?;
         return Ok(true);
     }
-    merge::drop_unused(&mut state.context.func, &state.intrinsics);
+    let context = &mut *state.context;
+    let postorder = context.domtree.cfg_postorder().iter().copied();
+    merge::drop_unused(&mut context.func, &state.intrinsics, postorder);
     Ok(false)
 }
 

@@ -104,7 +104,7 @@ pub(super) fn split(func: &mut Function, given: &AccessContext) -> bool {
     }
     given.tracking.resolve(func);
     rewrite(func, &rests);
-    merge::drop_unused(func, given.intrinsics);
+    merge::drop_unused(func, given.intrinsics, given.flow.postorder());
     true
 }
 

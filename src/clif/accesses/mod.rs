@@ -78,7 +78,7 @@ pub fn split_addresses(func: &mut Function, given: &AccessContext) -> bool {
         let provenance = facts.provenance(func, given);
         changed = narrow::narrow(func, given.intrinsics, given.flow, provenance);
         if changed {
-            super::merge::drop_unused(func, given.intrinsics);
+            super::merge::drop_unused(func, given.intrinsics, given.flow.postorder());
         }
     }
     address::split(func, given) || changed
@@ -87,7 +87,7 @@ pub fn split_addresses(func: &mut Function, given: &AccessContext) -> bool {
 /// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone. Loads
 /// that nobody reads and that cannot trap go first: they would make others wider.
 pub fn merge(func: &mut Function, given: &AccessContext, remarks: &mut Remarks) -> usize {
-    super::merge::drop_unused(func, given.intrinsics);
+    super::merge::drop_unused(func, given.intrinsics, given.flow.postorder());
     let facts = Facts::default();
     let mut segment = Segment::default();
     let mut insts: Vec<Inst> = Vec::new();

@@ -134,7 +134,7 @@ pub fn fuse(
             emit::replace(func, intrinsics, *inst, fusion);
         }
         tracking.resolve(func);
-        merge::drop_unused(func, intrinsics);
+        merge::drop_unused(func, intrinsics, flow.postorder());
         changed = true;
     }
     changed
@@ -215,7 +215,7 @@ fn plan(
         cuts: HashMap::new(),
     };
     let mut fusions = Vec::new();
-    for &block in flow.reverse_postorder().iter().rev() {
+    for block in flow.postorder() {
         fuser.current = Some(block);
         for inst in func.layout.block_insts(block).rev() {
             let mut results = func.dfg.inst_results(inst).iter();

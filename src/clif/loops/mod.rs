@@ -74,7 +74,7 @@ pub(super) fn improve(
     hoist(context, given);
     let mut uses = None;
     if given.settings.reduce_strength && reduce::reduce(context, given, &mut uses) {
-        merge::drop_unused(&mut context.func, given.intrinsics);
+        drop_unused(context, given);
     }
     if given.settings.reduce_strength {
         rebase::rebase(context, &mut uses, given.tracking);
@@ -83,17 +83,17 @@ pub(super) fn improve(
         recompute(context);
     }
     if given.settings.reduce_strength && scale::scale(context, given, &mut uses) {
-        merge::drop_unused(&mut context.func, given.intrinsics);
+        drop_unused(context, given);
     }
     let unrolled = unroll::unroll(context, given, hints, &mut uses, remarks);
     if unrolled.any {
         recompute(context);
         // What the copies compute for tests that are left out.
-        merge::drop_unused(&mut context.func, given.intrinsics);
+        drop_unused(context, given);
     }
     if preload::preload(context, given, hints, &unrolled.rest, &mut uses) {
         recompute(context);
-        merge::drop_unused(&mut context.func, given.intrinsics);
+        drop_unused(context, given);
     }
     if !unrolled.folds {
         renew(context, uses);
@@ -121,6 +121,12 @@ fn renew(context: &mut Context, uses: Option<Uses>) {
     for body in Body::innermost(context) {
         renew::renew(&mut context.func, &uses, &body);
     }
+}
+
+/// Drops what no effect depends on.
+fn drop_unused(context: &mut Context, given: &LoopContext<'_>) {
+    let postorder = context.domtree.cfg_postorder().iter().copied();
+    merge::drop_unused(&mut context.func, given.intrinsics, postorder);
 }
 
 fn recompute(context: &mut Context) {

@@ -93,7 +93,7 @@ pub fn rewrite(
     }
     if changed {
         func.dfg.resolve_all_aliases();
-        merge::drop_unused(func, intrinsics);
+        merge::drop_unused(func, intrinsics, domtree.cfg_postorder().iter().copied());
     }
     changed
 }
