@@ -76,7 +76,10 @@ pub enum FaultKind {
         bytes: u32,
     },
     /// The stack, which grows down in local memory, went below offset 0.
-    #[error("stack overflow: {access} at local offset {offset} with a stack of {limit} bytes")]
+    #[error(
+        "stack overflow: {access} at local offset {offset} with a stack of {limit} bytes; if no recursion is endless, \
+         raise `--stack` or `SimConfig::stack_bytes`"
+    )]
     StackOverflow {
         /// What was tried.
         access: AccessKind,

@@ -196,7 +196,7 @@ fn program(name: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     }
 }
 
-/// The `.ll` files beside what cargo's messages say it has made for the target.
+/// The `.ll` files beside what cargo's messages say it has made for the target, by their names.
 fn texts(messages: &str, host: &str) -> Result<Vec<Text>, Error> {
     let mut texts = Vec::new();
     for line in messages.lines() {
@@ -237,6 +237,8 @@ fn texts(messages: &str, host: &str) -> Result<Vec<Text>, Error> {
             path,
         });
     }
+    // Cargo tells of crates in the order in which it was ready with them.
+    texts.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
     Ok(texts)
 }
 
@@ -391,6 +393,35 @@ mod tests {
     use serde_json::json;
 
     /// A crate that depends on one with a macro, whose own dependency another crate has, too.
+    /// What is kept is found again by the texts in their order, and cargo's depends on who was ready first.
+    #[test]
+    fn texts_have_one_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let deps = folder.path().join("host").join("deps");
+        std::fs::create_dir_all(&deps).expect("a folder");
+        let message = |(name, file): (&str, &str)| {
+            std::fs::write(deps.join(format!("{file}.ll")), "").expect("a file");
+            let files = [deps.join(format!("lib{file}.rmeta"))];
+            let target = serde_json::json!({ "name": name });
+            serde_json::json!({ "reason": "compiler-artifact", "filenames": files, "target": target })
+                .to_string()
+        };
+        // Two versions of one crate have one name.
+        let mut messages = [("b", "b-1"), ("a-c", "a_c-2"), ("b", "b-0")].map(message);
+        let names = |messages: &[String]| -> Vec<_> {
+            let texts = texts(&messages.join("\n"), "host").expect("texts");
+            let names = texts
+                .iter()
+                .map(|text| (text.name.clone(), text.path.clone()));
+            names.collect()
+        };
+        let first = names(&messages);
+        messages.reverse();
+        assert_eq!(first, names(&messages));
+        let name = first.iter().map(|(name, _)| name.as_str());
+        assert_eq!(name.collect::<Vec<_>>(), ["a_c", "b", "b"]);
+    }
+
     #[test]
     fn what_only_macros_need_is_not_optimised() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
