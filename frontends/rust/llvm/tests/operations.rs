@@ -496,6 +496,20 @@ fn products_of_256_bits_are_whole() {
     }
 }
 
+/// LLVM cuts copies of enumerations into pieces, and an address that stands in one with them.
+#[test]
+fn parts_of_addresses_are_numbers() {
+    let text = "@text = private constant [5 x i8] c\"hello\"";
+    let stored = "%p = alloca ptr, align 8\nstore ptr @text, ptr %p, align 8\nstore i8 ptrtoint (ptr @text to i8), ptr \
+                  %p, align 8\n%q = load ptr, ptr %p, align 8\n%b = load i8, ptr %q, align 1\n%r = zext i8 %b to i64";
+    assert_eq!(run(text, stored, 0), u64::from(b'h'));
+    let chosen = "%c = icmp eq i64 %x, 0\nbr i1 %c, label %one, label %two\none:\nbr label %two\ntwo:\n%part = phi i32 \
+                  [ trunc (i64 add (i64 ptrtoint (ptr @text to i64), i64 3) to i32), %one ], [ 5, %start ]\n%whole = \
+                  ptrtoint ptr @text to i64\n%low = trunc i64 %whole to i32\n%d = sub i32 %part, %low\n%w = select i1 \
+                  %c, i32 %d, i32 %part\n%r = zext i32 %w to i64";
+    assert_eq!((run(text, chosen, 0), run(text, chosen, 1)), (3, 5));
+}
+
 /// Declarations, a body, and what it gives.
 type Case = (&'static str, &'static str, fn(u64) -> u64);
 
@@ -504,6 +518,12 @@ type Case = (&'static str, &'static str, fn(u64) -> u64);
 fn what_is_written_for_the_hosts_processor_has_its_meaning() {
     let flags = "~{dirflag},~{fpsr},~{flags}";
     let cases: &[Case] = &[
+        // A barrier for the compiler alone.
+        (
+            "",
+            "call void asm sideeffect inteldialect \"# ${0}\", \"r,~{memory}\"(i64 %x)\n%r = add i64 %x, 1",
+            |x| x.wrapping_add(1),
+        ),
         (
             "",
             "%f = uitofp i64 %x to double\n%s = call double asm inteldialect \"sqrtsd ${0:x}, ${0:x}\", \

@@ -3,8 +3,10 @@
 use super::Target;
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
+use super::wide::is_wide;
 use crate::data;
-use crate::model::{Constant, Type};
+use crate::error::Problem;
+use crate::model::{Constant, Expression, Type};
 use cranelift_codegen::ir::immediates::{Ieee16, Imm64};
 use cranelift_codegen::ir::{self, ExternalName, GlobalValueData, InstBuilder, types};
 use cranelift_module::Module as _;
@@ -45,19 +47,43 @@ impl Body<'_, '_, '_> {
                     self.constant_into(of, element, parts)?;
                 }
             }
-            scalar if super::wide::is_wide(ty) => {
+            scalar if is_wide(ty) => {
                 parts.extend(self.constant_wide(scalar)?);
             }
             scalar => {
                 let part = Scalar::of(ty)?;
-                parts.push(match data::scalar(ty, scalar)? {
-                    data::Scalar::Bits(bits) => self.bits(part, bits),
-                    data::Scalar::Address(symbol, offset) => {
+                let value = match (data::scalar(ty, scalar), scalar) {
+                    (Ok(data::Scalar::Bits(bits)), _) => self.bits(part, bits),
+                    (Ok(data::Scalar::Address(symbol, offset)), _) => {
                         let address = self.address_of(&symbol)?;
                         self.add_offset(address, offset)
                     }
-                });
+                    (Err(problem), Constant::Expression(expression)) => {
+                        return self.computed(expression, problem, parts);
+                    }
+                    (Err(problem), _) => return Err(problem),
+                };
+                parts.push(value);
             }
+        }
+        Ok(())
+    }
+
+    /// What is known only when the program is loaded, such as the low byte of an address: LLVM cuts the copy of an
+    /// enumeration into pieces, and an address with it. It is computed where it is used. `problem` is why it is no
+    /// constant, which is said if it cannot be computed either.
+    fn computed(
+        &mut self,
+        expression: &Expression,
+        problem: Problem,
+        parts: &mut Parts,
+    ) -> Result<()> {
+        match expression {
+            Expression::Cast(_, of, to) if is_wide(&of.ty) || is_wide(to) => return Err(problem),
+            Expression::Cast(cast, of, to) => parts.extend(self.cast(*cast, of, to)?),
+            Expression::Binary(_, a, _) if is_wide(&a.ty) => return Err(problem),
+            Expression::Binary(binary, a, b) => parts.extend(self.binary(*binary, a, b)?),
+            Expression::Address(_) | Expression::Unknown(_) => return Err(problem),
         }
         Ok(())
     }

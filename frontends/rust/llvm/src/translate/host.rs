@@ -53,7 +53,11 @@ impl Body<'_, '_, '_> {
             return Ok(zeros.map(|of| self.bits(of, 0)).collect());
         }
         let plain = without_modifiers(template);
-        let is_comment = plain.is_empty() || plain.starts_with("/*") && plain.ends_with("*/");
+        let is_comment = plain.starts_with("/*") && plain.ends_with("*/")
+            || plain.lines().all(|line| {
+                let line = line.trim_start();
+                line.is_empty() || line.starts_with('#') || line.starts_with("//")
+            });
         // An operand that comes out as it went in: `=r,0`.
         match (&call.arguments[..], returns) {
             _ if !is_comment => {}

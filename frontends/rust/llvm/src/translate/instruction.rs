@@ -113,7 +113,7 @@ impl<'p> Body<'_, 'p, '_> {
     }
 
     /// An operation of two operands, lane by lane.
-    fn binary(&mut self, binary: Binary, a: &Operand, b: &Operand) -> Result<Parts> {
+    pub fn binary(&mut self, binary: Binary, a: &Operand, b: &Operand) -> Result<Parts> {
         let (left, right) = (self.operand(a)?, self.operand(b)?);
         let lane = Scalar::of(a.ty.lane())?;
         let mut parts = Parts::new();
