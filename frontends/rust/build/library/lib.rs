@@ -42,8 +42,11 @@ unsafe extern "C" {
     safe fn panicked() -> !;
 }
 
-/// Bytes for the name of a file and a message together.
-const TEXT_BYTES: usize = 4096;
+/// Bytes of a panic in front of its text.
+const HEADER_BYTES: usize = 52;
+/// Bytes for the name of a file and a message together: with what is in front of them 4 KiB, and nothing behind them.
+const TEXT_BYTES: usize = 4096 - HEADER_BYTES;
+const _: () = assert!(size_of::<Panic>() == HEADER_BYTES + TEXT_BYTES);
 
 /// The first panic of a launch, as the host reads it.
 #[repr(C)]

@@ -1,5 +1,7 @@
 //! Arguments of `println!`, formatted as `std` does it.
 
+use std::fmt::{Debug, Display, LowerExp, UpperExp};
+
 /// Arguments within arguments, at most: types are hardly ever so deep, and what is damaged must not be.
 const DEEPEST: usize = 64;
 
@@ -18,11 +20,49 @@ pub enum Value {
     Structure(String, Vec<(String, Value)>),
 }
 
-/// What is 64 bits: what it is, and those.
-#[derive(Clone, Copy, Debug)]
-pub struct Scalar {
-    kind: u32,
-    bits: u64,
+/// A value that is shown by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// A number without a sign.
+    Unsigned(u128),
+    /// A number with its bytes, which other bases show all of.
+    Signed(i128, u32),
+    /// A float of 32 bits, or of 16.
+    Single(f32),
+    /// A float of 64 bits.
+    Double(f64),
+    /// True or false.
+    Bool(bool),
+    /// A character.
+    Char(char),
+    /// An address.
+    Pointer(u64),
+}
+
+impl Scalar {
+    /// What the library for kernels writes: what it is, above that its bytes, and two words, or four of 128 bits.
+    fn read(kind: u32, low: u32, words: &mut &[u32]) -> Option<Scalar> {
+        let (kind, bytes) = (kind & 0xff, kind >> 8);
+        let ([second], rest) = words.split_first_chunk()?;
+        *words = rest;
+        let bits = u64::from(low) | u64::from(*second) << 32;
+        let mut wide = u128::from(bits);
+        if bytes == 16 {
+            let ([third, fourth], rest) = words.split_first_chunk()?;
+            *words = rest;
+            wide |= u128::from(*third) << 64 | u128::from(*fourth) << 96;
+        }
+        Some(match kind {
+            1 => Scalar::Unsigned(wide),
+            2 if bytes == 16 => Scalar::Signed(wide as i128, bytes),
+            2 => Scalar::Signed((bits as i64).into(), bytes),
+            3 => Scalar::Single(f32::from_bits(low)),
+            4 => Scalar::Double(f64::from_bits(bits)),
+            5 => Scalar::Bool(bits != 0),
+            6 => Scalar::Char(char::from_u32(low).unwrap_or(char::REPLACEMENT_CHARACTER)),
+            _ => Scalar::Pointer(bits),
+        })
+    }
 }
 
 impl Value {
@@ -56,12 +96,7 @@ impl Value {
                 let fields = (0..*second).map(field);
                 Value::Structure(name, fields.collect::<Option<_>>()?)
             }
-            kind => {
-                let (high, rest) = words.split_first()?;
-                *words = rest;
-                let bits = u64::from(*second) | u64::from(*high) << 32;
-                Value::Scalar(Scalar { kind: *kind, bits })
-            }
+            kind => Value::Scalar(Scalar::read(*kind, *second, words)?),
         })
     }
 
@@ -84,6 +119,11 @@ impl Value {
             Value::Option(None) => "None".to_string(),
             Value::Option(Some(value)) => of.enclosed("Some(", vec![value.debug(of)], ")"),
             Value::Structure(name, fields) if fields.is_empty() => name.clone(),
+            // A tuple of one has a comma, which tells it from brackets.
+            Value::Structure(name, fields) if name.is_empty() && fields.len() == 1 => {
+                let of_one = if of.alternate { ")" } else { ",)" };
+                of.enclosed("(", vec![fields[0].1.debug(of)], of_one)
+            }
             Value::Structure(name, fields) if fields.iter().all(|field| field.0.is_empty()) => {
                 let fields = fields.iter().map(|(_, value)| value.debug(of));
                 of.enclosed(&format!("{name}("), fields.collect(), ")")
@@ -185,7 +225,7 @@ impl Specification {
     /// As `std` would.
     fn value(&self, value: &Value) -> String {
         match value {
-            Value::Text(text) if self.kind != "?" => {
+            Value::Text(text) if !self.kind.ends_with('?') => {
                 let most = self.precision.unwrap_or(usize::MAX);
                 self.padded(&text.chars().take(most).collect::<String>())
             }
@@ -218,54 +258,48 @@ impl Specification {
     }
 
     /// As `std` would.
-    fn format(&self, Scalar { kind, bits }: Scalar) -> String {
-        let (is_negative, digits, is_number) = match kind {
-            // Of a negative number in another base the bits are printed; how many the type has is not known any more.
-            2 if self.base().is_none() => (
-                (bits as i64) < 0,
-                (bits as i64).unsigned_abs().to_string(),
-                true,
-            ),
-            1 | 2 => (false, self.integer(bits), true),
-            3 => self.float(
-                f32::from_bits(bits as u32).into(),
-                Some(f32::from_bits(bits as u32)),
-            ),
-            4 => self.float(f64::from_bits(bits), None),
-            5 => (false, (bits != 0).to_string(), false),
-            6 => {
-                let c = char::from_u32(bits as u32).unwrap_or(char::REPLACEMENT_CHARACTER);
-                (
-                    false,
-                    if self.kind == "?" {
-                        format!("{c:?}")
-                    } else {
-                        c.to_string()
-                    },
-                    false,
-                )
+    fn format(&self, scalar: Scalar) -> String {
+        let (is_negative, digits) = match scalar {
+            Scalar::Unsigned(number) => (false, self.integer(number)),
+            Scalar::Signed(number, _) if self.base().is_none() => {
+                (number < 0, self.integer(number.unsigned_abs()))
             }
-            _ => (false, format!("{bits:#x}"), true),
+            // Another base shows the bits of the type.
+            Scalar::Signed(number, bytes) => {
+                let unused = 128 - 8 * bytes.clamp(1, 16);
+                (false, self.integer((number as u128) << unused >> unused))
+            }
+            // Of a NaN the sign is not shown.
+            Scalar::Single(float) => (float.is_sign_negative(), self.float(float.abs())),
+            Scalar::Double(float) => (float.is_sign_negative(), self.float(float.abs())),
+            Scalar::Bool(truth) => return self.padded(&truth.to_string()),
+            Scalar::Char(char) if self.kind.ends_with('?') => return format!("{char:?}"),
+            Scalar::Char(char) => return self.padded(&char.to_string()),
+            Scalar::Pointer(address) => (false, format!("{address:#x}")),
         };
-        let sign = match (is_negative, self.plus && is_number) {
+        let is_nan = match scalar {
+            Scalar::Single(float) => float.is_nan(),
+            Scalar::Double(float) => float.is_nan(),
+            _ => false,
+        };
+        let sign = match (is_negative, self.plus) {
+            _ if is_nan => "",
             (true, _) => "-",
             (false, true) => "+",
             (false, false) => "",
         };
-        let prefix = if self.alternate && is_number {
-            self.base().unwrap_or("")
-        } else {
-            ""
+        let prefix = match scalar {
+            Scalar::Unsigned(_) | Scalar::Signed(..) if self.alternate => self.base().unwrap_or(""),
+            _ => "",
         };
-        let length = sign.len() + prefix.len() + digits.chars().count();
+        let length = sign.len() + prefix.len() + digits.len();
         let missing = self.width.saturating_sub(length);
-        if self.zero && is_number {
+        if self.zero {
             return format!("{sign}{prefix}{}{digits}", "0".repeat(missing));
         }
-        let align = self.align.unwrap_or(if is_number { '>' } else { '<' });
-        let before = match align {
-            '<' => 0,
-            '^' => missing / 2,
+        let before = match self.align {
+            Some('<') => 0,
+            Some('^') => missing / 2,
             _ => missing,
         };
         let fill = |count: usize| self.fill.unwrap_or(' ').to_string().repeat(count);
@@ -279,37 +313,38 @@ impl Specification {
     /// What numbers of another base begin with.
     fn base(&self) -> Option<&'static str> {
         match self.kind.as_str() {
-            "x" | "X" => Some("0x"),
+            "x" | "X" | "x?" | "X?" => Some("0x"),
             "b" => Some("0b"),
             "o" => Some("0o"),
             _ => None,
         }
     }
 
-    fn integer(&self, bits: u64) -> String {
-        match self.kind.as_str() {
-            "x" => format!("{bits:x}"),
-            "X" => format!("{bits:X}"),
-            "b" => format!("{bits:b}"),
-            "o" => format!("{bits:o}"),
-            _ => bits.to_string(),
+    fn integer(&self, number: u128) -> String {
+        match (self.kind.as_str(), self.precision) {
+            ("x" | "x?", _) => format!("{number:x}"),
+            ("X" | "X?", _) => format!("{number:X}"),
+            ("b", _) => format!("{number:b}"),
+            ("o", _) => format!("{number:o}"),
+            ("e", None) => format!("{number:e}"),
+            ("e", Some(precision)) => format!("{number:.precision$e}"),
+            ("E", None) => format!("{number:E}"),
+            ("E", Some(precision)) => format!("{number:.precision$E}"),
+            _ => number.to_string(),
         }
     }
 
-    /// Sign, digits, whether it is a number; `single` is the value as it was, whose digits are fewer.
-    fn float(&self, value: f64, single: Option<f32>) -> (bool, String, bool) {
-        let magnitude = value.abs();
-        let digits = match (self.precision, self.kind.as_str(), single) {
-            (Some(precision), "e", _) => format!("{magnitude:.precision$e}"),
-            (None, "e", Some(single)) => format!("{:e}", single.abs()),
-            (None, "e", None) => format!("{magnitude:e}"),
-            (Some(precision), _, _) => format!("{magnitude:.precision$}"),
-            (None, "?", Some(single)) => format!("{:?}", single.abs()),
-            (None, "?", None) => format!("{magnitude:?}"),
-            (None, _, Some(single)) => single.abs().to_string(),
-            (None, _, None) => magnitude.to_string(),
-        };
-        (value.is_sign_negative() && !value.is_nan(), digits, true)
+    /// The digits of a float without its sign.
+    fn float<F: Display + Debug + LowerExp + UpperExp>(&self, magnitude: F) -> String {
+        match (self.kind.as_str(), self.precision) {
+            ("e", None) => format!("{magnitude:e}"),
+            ("e", Some(precision)) => format!("{magnitude:.precision$e}"),
+            ("E", None) => format!("{magnitude:E}"),
+            ("E", Some(precision)) => format!("{magnitude:.precision$E}"),
+            (_, Some(precision)) => format!("{magnitude:.precision$}"),
+            (kind, None) if kind.ends_with('?') => format!("{magnitude:?}"),
+            (_, None) => magnitude.to_string(),
+        }
     }
 }
 
@@ -317,69 +352,70 @@ impl Specification {
 mod tests {
     use super::*;
 
+    /// What a specification makes of a value, here and by `std`.
+    macro_rules! looks_alike {
+        ($($specification:literal of $scalar:expr, $value:expr;)*) => {
+            $(
+                let shown = Specification::parse($specification).format($scalar);
+                let expected = format!(concat!("{:", $specification, "}"), $value);
+                assert_eq!(shown, expected, "{{:{}}} of {:?}", $specification, $value);
+            )*
+        };
+    }
+
     #[test]
     fn numbers_look_as_std_prints_them() {
-        let single = |x: f32| Scalar {
-            kind: 3,
-            bits: x.to_bits().into(),
-        };
-        let whole = |x: i64| Scalar {
-            kind: 2,
-            bits: x as u64,
-        };
-        for (specification, argument, expected) in [
-            ("", whole(-5), format!("{}", -5)),
-            ("05", whole(-5), format!("{:05}", -5)),
-            ("+", whole(5), format!("{:+}", 5)),
-            (">6", whole(5), format!("{:>6}", 5)),
-            ("*^7", whole(5), format!("{:*^7}", 5)),
-            ("<4", whole(5), format!("{:<4}", 5)),
-            (
-                "#06x",
-                Scalar { kind: 1, bits: 255 },
-                format!("{:#06x}", 255),
-            ),
-            ("b", Scalar { kind: 1, bits: 5 }, format!("{:b}", 5)),
-            ("", single(0.1), format!("{}", 0.1f32)),
-            ("?", single(-1.0), format!("{:?}", -1.0f32)),
-            ("8.3", single(-1.5), format!("{:8.3}", -1.5f32)),
-            ("08.3", single(-1.5), format!("{:08.3}", -1.5f32)),
-            ("e", single(1500.0), format!("{:e}", 1500.0f32)),
-            (
-                "",
-                Scalar {
-                    kind: 4,
-                    bits: 0.1f64.to_bits(),
-                },
-                format!("{}", 0.1f64),
-            ),
-            (
-                "?",
-                Scalar {
-                    kind: 6,
-                    bits: 0xe9,
-                },
-                format!("{:?}", 'é'),
-            ),
-            ("5", Scalar { kind: 5, bits: 1 }, format!("{:5}", true)),
-            ("", single(f32::NAN), format!("{}", f32::NAN)),
-            (
-                "",
-                single(f32::NEG_INFINITY),
-                format!("{}", f32::NEG_INFINITY),
-            ),
-        ] {
-            assert_eq!(
-                Specification::parse(specification).format(argument),
-                expected,
-                "{{:{specification}}}"
-            );
+        use Scalar::{Bool, Char, Double, Signed, Single, Unsigned};
+        looks_alike! {
+            "" of Signed(-5, 4), -5;
+            "05" of Signed(-5, 4), -5;
+            "+" of Signed(5, 4), 5;
+            ">6" of Signed(5, 4), 5;
+            "*^7" of Signed(5, 4), 5;
+            "<4" of Signed(5, 4), 5;
+            "x" of Signed(-5, 1), -5i8;
+            "#012b" of Signed(-128, 1), -128i8;
+            "o" of Signed(-1, 2), -1i16;
+            "#x?" of Signed(-1, 4), -1;
+            "X" of Signed(-1, 8), -1i64;
+            "x" of Signed(i128::MIN, 16), i128::MIN;
+            "" of Signed(i128::MIN, 16), i128::MIN;
+            "e" of Signed(-1500, 4), -1500;
+            ".1E" of Signed(-1550, 4), -1550;
+            "#06x" of Unsigned(255), 255;
+            "b" of Unsigned(5), 5;
+            "02x?" of Unsigned(10), 10;
+            "X?" of Unsigned(255), 255;
+            "e" of Unsigned(1500), 1500;
+            "" of Unsigned(u128::MAX), u128::MAX;
+            "" of Single(0.1), 0.1f32;
+            "?" of Single(-1.0), -1.0f32;
+            "8.3" of Single(-1.5), -1.5f32;
+            "08.3" of Single(-1.5), -1.5f32;
+            "e" of Single(1500.0), 1500.0f32;
+            "E" of Single(1.5), 1.5f32;
+            ".2E" of Single(-0.0), -0.0f32;
+            "+" of Single(f32::NAN), f32::NAN;
+            "05" of Single(f32::NAN), f32::NAN;
+            "05" of Single(f32::INFINITY), f32::INFINITY;
+            "+" of Single(f32::INFINITY), f32::INFINITY;
+            "" of Single(f32::NEG_INFINITY), f32::NEG_INFINITY;
+            "x?" of Single(1.5), 1.5f32;
+            "" of Double(0.1), 0.1f64;
+            ".0" of Double(0.5), 0.5f64;
+            ".3?" of Double(0.5), 0.5f64;
+            "?" of Double(1e300), 1e300f64;
+            "?" of Char('é'), 'é';
+            "<10?" of Char('a'), 'a';
+            "*^5" of Char('a'), 'a';
+            "5" of Bool(true), true;
+            "?" of Bool(false), false;
         }
     }
 
     #[test]
     fn placeholders_take_arguments_by_number() {
-        let arguments = [1, 2].map(|bits| Value::Scalar(Scalar { kind: 1, bits }));
+        let arguments = [1, 2].map(|number| Value::Scalar(Scalar::Unsigned(number)));
         assert_eq!(formatted("{{{1:}}} {0:02}\n", &arguments), "{2} 01\n");
     }
 
@@ -387,7 +423,18 @@ mod tests {
     fn words(value: &Value) -> Vec<u32> {
         let text = |text: &str| words(&Value::Text(text.into()));
         match value {
-            Value::Scalar(Scalar { kind, bits }) => vec![*kind, *bits as u32, (bits >> 32) as u32],
+            Value::Scalar(scalar) => {
+                let (kind, bits) = match *scalar {
+                    Scalar::Unsigned(number) => (1 | 16 << 8, number),
+                    Scalar::Signed(number, bytes) => (2 | bytes << 8, number as u128),
+                    Scalar::Single(float) => (3, float.to_bits().into()),
+                    Scalar::Bool(truth) => (5, truth.into()),
+                    other => panic!("{other:?} is not among what is tested"),
+                };
+                let count = if kind >> 8 == 16 { 4 } else { 2 };
+                let words = (0..count).map(|word| (bits >> (32 * word)) as u32);
+                [kind].into_iter().chain(words).collect()
+            }
             Value::Text(text) => {
                 let mut words = vec![8, text.len() as u32];
                 words.extend(text.as_bytes().chunks(4).map(|bytes| {
@@ -427,12 +474,12 @@ mod tests {
 
     #[test]
     fn structures_look_as_debug_prints_them() {
-        let scalar = |kind, bits| Value::Scalar(Scalar { kind, bits });
         let text = |text: &str| Value::Text(text.into());
         let make = |x: i32, label: &'static str, rest: Option<[bool; 2]>| {
-            let list = rest.map(|of| Value::List(of.map(|of| scalar(5, of.into())).to_vec()));
+            let list =
+                rest.map(|of| Value::List(of.map(|of| Value::Scalar(Scalar::Bool(of))).to_vec()));
             let fields = vec![
-                ("x".to_string(), scalar(2, x as i64 as u64)),
+                ("x".to_string(), Value::Scalar(Scalar::Signed(x.into(), 4))),
                 ("label".to_string(), text(label)),
                 ("rest".to_string(), Value::Option(list.map(Box::new))),
             ];
@@ -458,8 +505,8 @@ mod tests {
             assert_eq!(formatted("{0:#?}", &[pair]), expected);
         }
         let list = Value::List(vec![
-            scalar(3, 1.5f32.to_bits().into()),
-            scalar(3, 2f32.to_bits().into()),
+            Value::Scalar(Scalar::Single(1.5)),
+            Value::Scalar(Scalar::Single(2.0)),
         ]);
         assert_eq!(
             formatted("{0:6.2?}|{1:?}", &[list, Value::List(vec![])]),
@@ -470,6 +517,24 @@ mod tests {
         assert_eq!(shown(">6"), format!("{:>6}", "añb"));
         assert_eq!(shown("*^6.2"), format!("{:*^6.2}", "añb"));
         assert_eq!(shown("?"), "\"añb\"");
+    }
+
+    #[test]
+    fn tuples_and_wide_numbers_look_as_debug_prints_them() {
+        let tuple = |of: Vec<Scalar>| {
+            let fields = of.into_iter().map(|of| (String::new(), Value::Scalar(of)));
+            let value = Value::Structure(String::new(), fields.collect());
+            Value::read(&mut words(&value).as_slice()).expect("whole")
+        };
+        let (one, two) = (1u128 << 100, -(1i128 << 99));
+        let (single, pair) = (
+            tuple(vec![Scalar::Unsigned(one)]),
+            tuple(vec![Scalar::Unsigned(one), Scalar::Signed(two, 16)]),
+        );
+        let arguments = [single, pair];
+        let shown = formatted("{0:?} {1:?} {0:#?} {1:#?} {1:x?}", &arguments);
+        let expected = format!("{0:?} {1:?} {0:#?} {1:#?} {1:x?}", (one,), (one, two));
+        assert_eq!(shown, expected);
     }
 
     /// Whatever stands in a record, reading it ends.

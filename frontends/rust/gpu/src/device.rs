@@ -115,9 +115,11 @@ device! {
     "clif_fcmp_eq_f16x2" fn fcmp_eq_f16x2(a: u32, b: u32) -> u32 { host::compared(a, b, |a, b| a == b) }
     "ex2_f16x2" fn ex2_f16x2(a: u32) -> u32 { host::each(a, 0, |a, _| host::rounded(a, 0, |a, _| Float::exp2(a))) }
     "tanh_f16x2" fn tanh_f16x2(a: u32) -> u32 { host::each(a, 0, |a, _| host::rounded(a, 0, |a, _| Float::tanh(a))) }
-    "hfma2_f16x2_relu" fn hfma2_f16x2_relu(a: u32, b: u32, c: u32) -> u32 { fmax_f16x2(fma_f16x2(a, b, c), 0) }
+    "hfma2_f16x2_relu" fn hfma2_f16x2_relu(a: u32, b: u32, c: u32) -> u32 {
+        host::each(fma_f16x2(a, b, c), 0, |half, _| host::not_negative(half))
+    }
     "hfma2_f16x2_sat" fn hfma2_f16x2_sat(a: u32, b: u32, c: u32) -> u32 {
-        fmin_f16x2(fmax_f16x2(fma_f16x2(a, b, c), 0), 0x3c00_3c00)
+        host::each(fma_f16x2(a, b, c), 0, |half, _| host::saturated(half))
     }
 }
 

@@ -126,13 +126,13 @@ impl F16x2 {
         F16x2(device::fma_f16x2(self.0, b.0, c.0))
     }
 
-    /// self · b + c per half, rounded once, and negative results to 0: HFMA2 with `.RELU`.
+    /// self · b + c per half, rounded once, and results below 0 to 0; −0 and NaN stay: HFMA2 with `.RELU`.
     #[inline(always)]
     pub fn mul_add_relu(self, b: F16x2, c: F16x2) -> F16x2 {
         F16x2(device::hfma2_f16x2_relu(self.0, b.0, c.0))
     }
 
-    /// self · b + c per half, rounded once, cut to [0, 1]: HFMA2 with `.SAT`.
+    /// self · b + c per half, rounded once, cut to [0, 1]; 0 of −0 and of NaN: HFMA2 with `.SAT`.
     #[inline(always)]
     pub fn mul_add_saturating(self, b: F16x2, c: F16x2) -> F16x2 {
         F16x2(device::hfma2_f16x2_sat(self.0, b.0, c.0))
@@ -323,6 +323,19 @@ mod tests {
         assert_eq!(
             pair.mul_add_relu(F16x2::splat(F16::ONE), F16x2::default()),
             F16x2::from_f32(1.5, 0.0)
+        );
+        let (one, not) = (F16x2::splat(F16::ONE), F16x2::from_f32(-0.0, f32::NAN));
+        let bits = |pair: F16x2| [pair.low(), pair.high()].map(F16::to_bits);
+        let addend = F16x2::from_f32(-0.0, 0.0);
+        let kept = not.mul_add_relu(one, addend);
+        assert!(
+            bits(kept)[0] == 0x8000 && kept.high().to_f32().is_nan(),
+            "{kept:?}"
+        );
+        assert_eq!(bits(not.mul_add_saturating(one, addend)), [0, 0]);
+        assert_eq!(
+            bits(F16x2::from_f32(2.0, 0.5).mul_add_saturating(one, addend)),
+            [0x3c00, 0x3800]
         );
         let zero = F16x2::default();
         assert_eq!(

@@ -92,6 +92,23 @@ pub fn each(a: u32, b: u32, operation: impl Fn(u16, u16) -> u16) -> u32 {
         | u32::from(operation((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
+/// 0 of what is below it; -0 and NaN stay.
+pub fn not_negative(half: u16) -> u16 {
+    if widened(half) < 0.0 { 0 } else { half }
+}
+
+/// Cut to [0, 1]; 0 of -0 and of NaN.
+pub fn saturated(half: u16) -> u16 {
+    let value = widened(half);
+    if value >= 1.0 {
+        0x3c00
+    } else if value > 0.0 {
+        half
+    } else {
+        0
+    }
+}
+
 /// A comparison of each half, as a mask.
 pub fn compared(a: u32, b: u32, holds: impl Fn(f32, f32) -> bool) -> u32 {
     each(a, b, |a, b| {

@@ -61,7 +61,7 @@ pub mod access {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a kernel",
     note = "a parameter is a number, `bool`, `F16`, `F16x2`, `&[T]`, `&T`, `View2<T>`, `View3<T>`, also of atomics, or \
-     `DisjointMut<T>`"
+     `DisjointMut<T>` for what is written"
 )]
 pub unsafe trait Parameter: Sized {
     #[doc(hidden)]

@@ -4,8 +4,8 @@
 /// What may be printed with `{:?}`: as words of a record. `#[derive(Print)]` makes structures such.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot print `{Self}`",
-    note = "numbers, `bool`, `char`, `&str`, pointers, `F16` can be printed; slices, arrays and options of them, and \
-     structures with #[derive(Print)], with `{{:?}}`"
+    note = "numbers, `bool`, `char`, `&str`, pointers, `F16` can be printed; slices, arrays, tuples and options of them, \
+     and structures with #[derive(Print)], with `{{:?}}`; `format!` makes a text of everything else"
 )]
 pub trait Print {
     /// How many words it has.
@@ -23,8 +23,15 @@ pub trait Print {
 )]
 pub trait PrintDisplay: Print {}
 
-/// What the words of an argument begin with, where it is no number.
+/// What the words of an argument begin with: what it is, and above that, of an integer, its bytes.
 mod kind {
+    pub const UNSIGNED: u32 = 1;
+    pub const SIGNED: u32 = 2;
+    pub const SINGLE: u32 = 3;
+    pub const DOUBLE: u32 = 4;
+    pub const BOOL: u32 = 5;
+    pub const CHAR: u32 = 6;
+    pub const POINTER: u32 = 7;
     pub const TEXT: u32 = 8;
     pub const LIST: u32 = 9;
     pub const OPTION: u32 = 10;
@@ -32,7 +39,7 @@ mod kind {
 }
 
 macro_rules! prints {
-    ($($type:ty = $kind:literal |$value:ident| $bits:expr),* $(,)?) => {
+    ($($type:ty = $kind:ident |$value:ident| $bits:expr),* $(,)?) => {
         $(
             impl Print for $type {
                 #[inline(always)]
@@ -44,7 +51,7 @@ macro_rules! prints {
                 fn print_to(&self, writer: &mut Writer) {
                     let $value = *self;
                     let bits: u64 = $bits;
-                    writer.put($kind);
+                    writer.put(kind::$kind | (size_of::<$type>() as u32) << 8);
                     writer.put(bits as u32);
                     writer.put((bits >> 32) as u32);
                 }
@@ -56,21 +63,77 @@ macro_rules! prints {
 }
 
 prints!(
-    u8 = 1 | x | x.into(),
-    i8 = 2 | x | x as u64,
-    u16 = 1 | x | x.into(),
-    i16 = 2 | x | x as u64,
-    u32 = 1 | x | x.into(),
-    i32 = 2 | x | x as u64,
-    u64 = 1 | x | x,
-    i64 = 2 | x | x as u64,
-    usize = 1 | x | x as u64,
-    isize = 2 | x | x as u64,
-    f32 = 3 | x | x.to_bits().into(),
-    f64 = 4 | x | x.to_bits(),
-    bool = 5 | x | x.into(),
-    char = 6 | x | x.into(),
-    crate::F16 = 3 | x | x.to_f32().to_bits().into(),
+    u8 = UNSIGNED | x | x.into(),
+    i8 = SIGNED | x | x as u64,
+    u16 = UNSIGNED | x | x.into(),
+    i16 = SIGNED | x | x as u64,
+    u32 = UNSIGNED | x | x.into(),
+    i32 = SIGNED | x | x as u64,
+    u64 = UNSIGNED | x | x,
+    i64 = SIGNED | x | x as u64,
+    usize = UNSIGNED | x | x as u64,
+    isize = SIGNED | x | x as u64,
+    f32 = SINGLE | x | x.to_bits().into(),
+    f64 = DOUBLE | x | x.to_bits(),
+    bool = BOOL | x | x.into(),
+    char = CHAR | x | x.into(),
+    crate::F16 = SINGLE | x | x.to_f32().to_bits().into(),
+);
+
+macro_rules! prints_wide {
+    ($($type:ty = $kind:ident),*) => {
+        $(
+            impl Print for $type {
+                #[inline(always)]
+                fn printed_words(&self) -> usize {
+                    5
+                }
+
+                #[inline(always)]
+                fn print_to(&self, writer: &mut Writer) {
+                    writer.put(kind::$kind | 16 << 8);
+                    for word in 0..4 {
+                        writer.put((*self >> (32 * word)) as u32);
+                    }
+                }
+            }
+
+            impl PrintDisplay for $type {}
+        )*
+    };
+}
+
+prints_wide!(u128 = UNSIGNED, i128 = SIGNED);
+
+macro_rules! prints_tuples {
+    ($(($($type:ident $index:tt),*)),* $(,)?) => {
+        $(
+            impl<$($type: Print),*> Print for ($($type,)*) {
+                #[inline(always)]
+                fn printed_words(&self) -> usize {
+                    structure_words("", [$(("", self.$index.printed_words())),*])
+                }
+
+                #[inline(always)]
+                fn print_to(&self, writer: &mut Writer) {
+                    begin_structure(writer, "", [$($index),*].len());
+                    $(
+                        "".print_to(writer);
+                        self.$index.print_to(writer);
+                    )*
+                }
+            }
+        )*
+    };
+}
+
+prints_tuples!(
+    (A 0),
+    (A 0, B 1),
+    (A 0, B 1, C 2),
+    (A 0, B 1, C 2, D 3),
+    (A 0, B 1, C 2, D 3, E 4),
+    (A 0, B 1, C 2, D 3, E 4, F 5),
 );
 
 impl<T> Print for *const T {
@@ -81,7 +144,7 @@ impl<T> Print for *const T {
 
     #[inline(always)]
     fn print_to(&self, writer: &mut Writer) {
-        writer.put(7);
+        writer.put(kind::POINTER);
         writer.put(self.addr() as u32);
         writer.put((self.addr() as u64 >> 32) as u32);
     }

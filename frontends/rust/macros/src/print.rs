@@ -37,7 +37,8 @@ pub fn expand(input: TokenStream) -> Result<TokenStream, Error> {
     for Field { name, .. } in structure.fields {
         let title = match structure.is_tuple {
             true => String::new(),
-            false => name.to_string(),
+            // `r#type` is called `type`.
+            false => name.to_string().trim_start_matches("r#").to_string(),
         };
         let title: TokenStream = TokenTree::from(Literal::string(&title)).into();
         words.extend(splice(
