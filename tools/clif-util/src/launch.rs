@@ -83,6 +83,9 @@ pub struct Options {
     /// --check].
     #[arg(long, value_name = "N")]
     launch_budget: Option<u64>,
+    /// Bytes of a thread's stack, up to 4 MiB.
+    #[arg(long, value_name = "BYTES", default_value_t = SimConfig::default().stack_bytes)]
+    stack: u32,
     /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Without
     /// --nondeterministic, results and counts are the same.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -208,6 +211,7 @@ impl Options {
             deterministic: !self.nondeterministic,
             simd: self.simd,
             launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
+            stack_bytes: self.stack,
             ..defaults
         });
         let (kernel, arguments) = self.target.load(&device, &object)?;

@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, Ready};
 use crate::build::type_of;
+use crate::limits::Limits;
 use anyhow::{Result, bail};
 use clap::Args;
 use thisgpu_build::{Compiled, Device, Grid, Kernel, Launch, SimConfig};
@@ -21,12 +22,8 @@ pub struct Target {
     /// Look for races, reads of what nobody wrote, and barriers that a part of a block reaches.
     #[arg(long)]
     check: bool,
-    /// Instructions that a warp may issue.
-    #[arg(long, value_name = "COUNT", default_value_t = SimConfig::default().budget)]
-    budget: u64,
-    /// Instructions that blocks may issue together without ending.
-    #[arg(long, value_name = "COUNT", default_value_t = SimConfig::default().launch_budget)]
-    launch_budget: u64,
+    #[command(flatten)]
+    limits: Limits,
     /// The kernel.
     pub kernel: Option<String>,
     /// An argument for each parameter: a number; for memory COUNT, COUNT:VALUE, COUNT:ramp, A,B,C or @FILE; for rows
@@ -53,12 +50,7 @@ fn extents(text: &str) -> Result<[u32; 3], String> {
 impl Target {
     /// The simulator that it runs on.
     pub fn config(&self) -> SimConfig {
-        SimConfig {
-            check: self.check,
-            budget: self.budget,
-            launch_budget: self.launch_budget,
-            ..SimConfig::default()
-        }
+        self.limits.config(self.check)
     }
 
     /// The symbol of the kernel: that of the name, or the only one there is.

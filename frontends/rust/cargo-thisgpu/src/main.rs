@@ -8,6 +8,7 @@ mod arguments;
 mod build;
 mod debug;
 mod launch;
+mod limits;
 mod new;
 mod options;
 mod run;

@@ -4,15 +4,18 @@
 //! The report looks as that of `cargo test`, and like there assertions, overflow checks and `debug_assert!` are on.
 //! Functions marked `#[test]` are the host's: `cargo test` runs them, and the tests of one thread as well.
 
+use crate::limits::Limits;
 use crate::options::{Compilation, Purpose};
 use anyhow::{Result, bail};
 use clap::Args;
-use thisgpu_build::{Device, Error, Grid, KernelDescription, Module, SimConfig};
+use thisgpu_build::{Device, Error, Grid, KernelDescription, Module};
 
 #[derive(Args)]
 pub struct Options {
     #[command(flatten)]
     compilation: Compilation,
+    #[command(flatten)]
+    limits: Limits,
     /// Only tests whose names contain this.
     filter: Option<String>,
     /// Show the output of tests that pass, too.
@@ -44,10 +47,7 @@ impl Options {
         let mut failures = Vec::new();
         for test in &tests {
             // A fault of one must not be seen by the next, nor what it has left in memory.
-            let device = Device::simulator(SimConfig {
-                check: true,
-                ..SimConfig::default()
-            });
+            let device = Device::simulator(self.limits.config(true));
             let (failure, output) = outcome(&compiled.load(&device)?, test);
             let should_panic = if test.should_panic {
                 " - should panic"
