@@ -5,13 +5,17 @@
 //! (Graham, "Bounds on Multiprocessing Timing Anomalies", 1969): no part takes more than 4/3 of the least time that is
 //! possible.
 
+use cranelift_thisgpu::compile::CacheKey;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
 /// Part `index` of `count`, counted from 1. Reads and prints as `1/4`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Shard {
     index: u32,
     count: u32,
@@ -23,11 +27,6 @@ const MOST: u32 = 100_000;
 impl Shard {
     /// All of it.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
-
-    /// How many parts there are.
-    pub fn count(self) -> u32 {
-        self.count
-    }
 
     /// The items of this part, in their order. `cost` may have any unit; what costs nothing counts as costing 1.
     pub fn items<T>(self, items: Vec<T>, cost: impl Fn(&T) -> u64) -> Vec<T> {
@@ -90,6 +89,76 @@ impl FromStr for Shard {
     }
 }
 
+impl From<Shard> for String {
+    fn from(shard: Shard) -> String {
+        shard.to_string()
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// What a report says of itself, so that only the parts of one run are joined, and all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which part of the run it is.
+    pub shard: Shard,
+    /// What all parts of the run have in common: a hash of the compiler, of what it was to do, and of the costs by which
+    /// that was divided.
+    pub run: String,
+}
+
+impl Part {
+    /// Part `shard` of the run that does `kind` with all this.
+    pub fn new(shard: Shard, kind: &str, all: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        let run = CacheKey::of_parts(kind, all).to_string();
+        Self { shard, run }
+    }
+
+    /// The whole of the run that these reports are the parts of; with their names.
+    ///
+    /// # Errors
+    /// When there is none, they are of different runs, one is missing, or one is there twice.
+    pub fn join<'a>(parts: impl IntoIterator<Item = (&'a Part, String)>) -> Result<Part, String> {
+        let mut found: BTreeMap<Shard, (&Part, String)> = BTreeMap::new();
+        for (part, name) in parts {
+            if let Some((_, other)) = found.get(&part.shard) {
+                return Err(format!("{other} and {name} are both part {}", part.shard));
+            }
+            if let Some((first, other)) = found.values().next()
+                && (first.run != part.run || first.shard.count != part.shard.count)
+            {
+                return Err(format!(
+                    "{other} and {name} are parts of different runs: of other code, other work, other settings, or \
+                     divided by other times"
+                ));
+            }
+            found.insert(part.shard, (part, name));
+        }
+        let Some((first, _)) = found.values().next() else {
+            return Err("nothing to join".into());
+        };
+        let count = first.shard.count;
+        if found.len() != count as usize {
+            let shards: Vec<String> = found.keys().map(ToString::to_string).collect();
+            return Err(format!(
+                "there are {count} parts, and reports of {}: {}",
+                found.len(),
+                shards.join(", ")
+            ));
+        }
+        Ok(Part {
+            shard: Shard::WHOLE,
+            run: first.run.clone(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +209,38 @@ mod tests {
                 next = part.end;
             }
             assert_eq!(next, end);
+        }
+    }
+
+    #[test]
+    fn only_the_parts_of_one_run_are_joined() {
+        let part = |shard: &str, work: &str| Part::new(shard.parse().unwrap(), "test", [work]);
+        let join = |parts: &[Part]| {
+            Part::join(
+                parts
+                    .iter()
+                    .map(|part| (part, format!("report {}", part.shard))),
+            )
+        };
+        let [first, second, third] = ["1/3", "2/3", "3/3"].map(|shard| part(shard, "a"));
+        let whole = join(&[third.clone(), first.clone(), second.clone()]);
+        assert_eq!(whole, Ok(part("1/1", "a")));
+        for (parts, expected) in [
+            (&[][..], "nothing"),
+            (
+                &[first.clone(), second.clone()],
+                "there are 3 parts, and reports of 2: 1/3, 2/3",
+            ),
+            (&[second.clone(), third.clone()], "there are 3 parts"),
+            (
+                &[first.clone(), second.clone(), second],
+                "are both part 2/3",
+            ),
+            (&[first.clone(), part("2/3", "b"), third], "different runs"),
+            (&[first, part("2/2", "a")], "different runs"),
+        ] {
+            let error = join(parts).unwrap_err();
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -118,8 +118,24 @@ pub fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
+/// How work was divided: which part it is, and of which files.
+pub struct Divided {
+    /// The part.
+    pub shard: Shard,
+    /// The files of all parts.
+    pub files: Vec<String>,
+}
+
 /// The files of a part.
-pub fn part(sources: Vec<Source>, shard: Shard) -> Vec<Source> {
+pub fn part(sources: Vec<Source>, shard: Shard) -> (Vec<Source>, Divided) {
+    let named = sources.iter().flat_map(|source| {
+        let files = source.files.iter();
+        files.map(|file| format!("{} {}", source.name, file.name))
+    });
+    let divided = Divided {
+        shard,
+        files: named.collect(),
+    };
     let files = sources.iter().enumerate();
     let files = files.flat_map(|(source, of)| (0..of.files.len()).map(move |file| (source, file)));
     let cost = |&(source, file): &(usize, usize)| {
@@ -135,7 +151,7 @@ pub fn part(sources: Vec<Source>, shard: Shard) -> Vec<Source> {
             ..source
         }
     });
-    part.collect()
+    (part.collect(), divided)
 }
 
 /// All CLIF files of a path, sorted.

@@ -233,7 +233,7 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
     if !arguments.join.is_empty() {
         return show(arguments, &quality::Quality::join(&arguments.join)?);
     }
-    let sources = corpus::part(corpus::read(&paths, &wanted)?, arguments.shard);
+    let (sources, divided) = corpus::part(corpus::read(&paths, &wanted)?, arguments.shard);
     if !arguments.threads.is_empty() {
         for (i, subject) in subjects.iter_mut().enumerate() {
             let variant = arguments.compare.get(i).map_or("", String::as_str);
@@ -260,7 +260,7 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     if arguments.quality {
-        let quality = quality::measure(&sources, &mut subjects, arguments.seed);
+        let quality = quality::measure(&sources, &mut subjects, arguments.seed, divided);
         return show(arguments, &quality);
     }
     let (table, rows) = if arguments.instructions {

@@ -1,21 +1,24 @@
 //! What functions become: instructions, copies, registers, accesses to spill slots and innermost loops, summed by
 //! source and class, in every compared setting, and against a table that was saved before.
 
-use crate::corpus::{Class, Source, size};
+use crate::corpus::{Class, Divided, Source, size};
 use crate::figures::Figures;
 use crate::subject::Subject;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use cranelift_thisgpu::compile::FunctionInput;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use thisgpu_filetests::shard::Part;
 
 /// All functions with their figures.
 #[derive(Serialize, Deserialize)]
 pub struct Quality {
     /// The first seed of random kernels.
     pub seed: u64,
+    #[serde(flatten)]
+    part: Part,
     subjects: Vec<String>,
     functions: Vec<Function>,
 }
@@ -30,14 +33,13 @@ struct Function {
     figures: Vec<Option<Figures>>,
 }
 
-impl Function {
-    fn key(&self) -> (&str, &str) {
-        (&self.source, &self.name)
-    }
-}
-
 /// Compiles everything.
-pub fn measure(sources: &[Source], subjects: &mut [Subject], seed: u64) -> Quality {
+pub fn measure(
+    sources: &[Source],
+    subjects: &mut [Subject],
+    seed: u64,
+    divided: Divided,
+) -> Quality {
     let mut functions = Vec::new();
     for source in sources {
         for file in &source.files {
@@ -59,9 +61,12 @@ pub fn measure(sources: &[Source], subjects: &mut [Subject], seed: u64) -> Quali
             }
         }
     }
+    let subjects: Vec<String> = subjects.iter().map(|s| s.label.clone()).collect();
+    let work = divided.files.iter().chain(&subjects);
     Quality {
         seed,
-        subjects: subjects.iter().map(|s| s.label.clone()).collect(),
+        part: Part::new(divided.shard, "bench", work),
+        subjects,
         functions,
     }
 }
@@ -90,27 +95,21 @@ impl Quality {
     /// The tables of all parts as one, by source and file.
     ///
     /// # Errors
-    /// When a file cannot be read or is something else, when they are of other settings or seeds, and when a function
-    /// is in two.
+    /// When a file cannot be read or is something else, and when they are not all parts of one run.
     pub fn join(paths: &[PathBuf]) -> Result<Self> {
-        let mut tables = paths.iter().map(|path| Self::read(path));
-        let mut all = tables.next().context("nothing to join")??;
-        for (table, path) in tables.zip(&paths[1..]) {
-            let table = table?;
-            let same = (table.seed, &table.subjects) == (all.seed, &all.subjects);
-            let name = path.display();
-            ensure!(
-                same,
-                "{name} has other settings or another seed than {}",
-                paths[0].display()
-            );
-            let keys: HashSet<_> = all.functions.iter().map(Function::key).collect();
-            if let Some(twice) = table.functions.iter().find(|f| keys.contains(&f.key())) {
-                bail!("{} of {} is in two tables", twice.name, twice.source);
-            }
-            all.functions.extend(table.functions);
-        }
-        // In the order of one run; functions of one file stay as they are.
+        let mut tables = (paths.iter())
+            .map(|path| Self::read(path))
+            .collect::<Result<Vec<_>>>()?;
+        let names = paths.iter().map(|path| path.display().to_string());
+        let whole = Part::join(tables.iter().map(|table| &table.part).zip(names));
+        let whole = whole.map_err(anyhow::Error::msg)?;
+        tables.sort_by_key(|table| table.part.shard);
+        let mut tables = tables.into_iter();
+        let mut all = tables.next().context("nothing to join")?;
+        all.functions
+            .extend(tables.flat_map(|table| table.functions));
+        all.part = whole;
+        // Sources and their files by name; functions of one file stay as they are.
         all.functions.sort_by(|a, b| a.source.cmp(&b.source));
         Ok(all)
     }

@@ -10,13 +10,14 @@ use clap::Args;
 use cranelift_thisgpu::compile::Timings;
 use rayon::prelude::*;
 use reports::{End, Times};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use thisgpu_filetests::expectation;
 use thisgpu_filetests::file::{Stepped, TARGET, TestOptions, test_file};
 use thisgpu_filetests::find_files;
 use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
-use thisgpu_filetests::shard::Shard;
+use thisgpu_filetests::shard::{Part, Shard};
 
 /// Options of `test`.
 #[derive(Args)]
@@ -73,8 +74,9 @@ impl Options {
     /// Tests all files, or reads what was found of them, and prints what failed, then the totals.
     pub fn run(&self) -> Result<Outcome> {
         if self.join {
-            let reports = reports::join(&self.paths)?;
-            return Ok(Outcome::of(&self.report(&reports, None)?));
+            let all = reports::join(&self.paths)?;
+            let totals = self.report(&all.files, all.part, &all.empty, None)?;
+            return Ok(self.outcome(&totals, &all.empty));
         }
         input::check_inputs(&self.paths)?;
         let mut files = Vec::new();
@@ -82,14 +84,14 @@ impl Options {
         for path in &self.paths {
             let found = find_files(path)?;
             if found.is_empty() {
-                empty.push(run_lines::no_files(path));
+                empty.push(path.clone());
             }
             files.extend(found);
         }
-        if let Some(shard) = self.shard {
-            let costs = Times::read(&self.times)?.of(&files);
-            files = shard.items(files, |file| costs.get(file).copied().unwrap_or_default());
-        }
+        // A file that is named twice is tested once.
+        let mut seen = HashSet::new();
+        files.retain(|file| seen.insert(file.clone()));
+        let (files, part) = self.part(files)?;
         let options = TestOptions {
             force_target: self.force_target.is_some(),
             settings: self.settings.settings.clone(),
@@ -114,18 +116,47 @@ impl Options {
                 files.par_iter().map(test).collect()
             },
         );
-        let totals = self.report(&reports, options.stepped.as_ref())?;
-        messages::print_errors(&empty);
-        let outcome = Outcome::of(&totals);
-        Ok(if empty.is_empty() {
-            outcome
-        } else {
-            Outcome::Failure
-        })
+        let totals = self.report(&reports, part, &empty, options.stepped.as_ref())?;
+        Ok(self.outcome(&totals, &empty))
+    }
+
+    /// The files of this part of the run.
+    fn part(&self, files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Part)> {
+        let shard = self.shard.unwrap_or(Shard::WHOLE);
+        let costs = match self.shard {
+            Some(_) => Times::read(&self.times)?.of(&files),
+            None => HashMap::new(),
+        };
+        let cost = |file: &PathBuf| costs.get(file).copied().unwrap_or_default();
+        let work = (files.iter())
+            .map(|file| format!("{} {}", file.display(), cost(file)))
+            .chain(self.settings.settings.iter().cloned())
+            .chain([format!(
+                "{:?}",
+                (&self.force_target, self.stepped, self.seed)
+            )]);
+        let part = Part::new(shard, "test", work);
+        Ok((shard.items(files, cost), part))
+    }
+
+    /// Tells of paths without a test, which are failures.
+    fn outcome(&self, totals: &Totals, empty: &[PathBuf]) -> Outcome {
+        let errors: Vec<_> = empty.iter().map(|path| run_lines::no_files(path)).collect();
+        messages::print_errors(&errors);
+        match empty {
+            [] => Outcome::of(totals),
+            _ => Outcome::Failure,
+        }
     }
 
     /// Prints what was found, and writes what is to be written of it; gives the totals.
-    fn report(&self, reports: &[FileReport], stepped: Option<&Stepped>) -> Result<Totals> {
+    fn report(
+        &self,
+        reports: &[FileReport],
+        part: Part,
+        empty: &[PathBuf],
+        stepped: Option<&Stepped>,
+    ) -> Result<Totals> {
         let mut totals = Totals::default();
         for report in reports {
             totals.add(report);
@@ -138,7 +169,8 @@ impl Options {
         if self.json {
             let end = End {
                 totals: totals.clone(),
-                shard: self.shard.map(|shard| shard.to_string()),
+                part,
+                empty: empty.to_vec(),
             };
             input::print_line(serde_json::to_string(&end)?)?;
         } else {

@@ -36,6 +36,8 @@ fn without_times(report: &str) -> Vec<Value> {
         let line_object = line.as_object_mut().unwrap();
         line_object.remove("micros");
         line_object.remove("shard");
+        // How the work was divided.
+        line_object.remove("run");
         line
     });
     lines.collect()
@@ -81,6 +83,68 @@ fn parts_joined_are_one_run() {
                     "{message}"
                 );
             }
+        }
+    }
+}
+
+/// A file that one part has by sizes and the other by times would be in neither.
+#[test]
+fn parts_of_different_runs_are_not_joined() {
+    let folder = Folder::new("other-runs");
+    tests(&folder);
+    let tests = folder.path("tests");
+    let report = |name: &str, arguments: &[&str]| {
+        let path = folder.path(name);
+        let output = clif_util(&[&["test", "--json"], arguments].concat());
+        std::fs::write(&path, &output.stdout).unwrap();
+        path
+    };
+    let refused = |paths: [&str; 2], expected: &str| {
+        let output = clif_util(&[&["test", "--join"], &paths[..]].concat());
+        let message = text(&output.stderr);
+        assert!(!output.status.success(), "{message}");
+        assert!(message.contains(expected), "{message}");
+    };
+    let whole = report("whole.json", &[&tests]);
+    let first = report("first.json", &[&tests, "--shard", "1/2"]);
+    let by_times = ["--shard", "2/2", "--times", &whole];
+    for other in [
+        report("times.json", &[&[tests.as_str()], &by_times[..]].concat()),
+        report(
+            "set.json",
+            &[&tests, "--shard", "2/2", "--set", "opt_level=none"],
+        ),
+        report(
+            "below.json",
+            &[&folder.path("tests/below"), "--shard", "2/2"],
+        ),
+        report("thirds.json", &[&tests, "--shard", "2/3"]),
+    ] {
+        refused([&first, &other], "different runs");
+    }
+    // A line that is lost contradicts the totals.
+    let lines = std::fs::read_to_string(&whole).unwrap();
+    let lost: Vec<&str> = lines.lines().skip(1).collect();
+    std::fs::write(&whole, lost.join("\n")).unwrap();
+    refused([&whole, &first], "its totals are those of other files");
+}
+
+/// A folder without tests fails in all parts together as it does alone, and a file that is named twice is one.
+#[test]
+fn folders_without_tests_and_files_named_twice() {
+    let folder = Folder::new("empty");
+    tests(&folder);
+    let (tests, empty) = (folder.path("tests/below"), folder.path("empty"));
+    std::fs::create_dir_all(&empty).unwrap();
+    let file = folder.path("tests/below/f.clif");
+    let path = folder.path("report.json");
+    for (paths, fails) in [([&tests, &file], false), ([&tests, &empty], true)] {
+        let paths = paths.map(String::as_str);
+        let run = clif_util(&[&["test", "--json"], &paths[..]].concat());
+        std::fs::write(&path, &run.stdout).unwrap();
+        let joined = clif_util(&["test", "--json", "--join", &path]);
+        for output in [run, joined] {
+            assert_eq!(!output.status.success(), fails, "{}", text(&output.stderr));
         }
     }
 }

@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
         part.end.saturating_sub(1)
     );
     if let Some(path) = &arguments.json {
-        Summary::of_kernels(part, &tally).write(path)?;
+        Summary::of_kernels(part, arguments.part(kernels), &tally).write(path)?;
     }
     Ok(if tally.failures.is_empty() {
         ExitCode::SUCCESS

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use summary::Summary;
-use thisgpu_filetests::shard::Shard;
+use thisgpu_filetests::shard::{Part, Shard};
 
 /// Compares thisgpu with the host on random functions.
 #[derive(Parser)]
@@ -137,7 +137,21 @@ impl Arguments {
 
     /// The seeds of this part, of so many from the first on.
     fn seeds(&self, count: u64) -> Range<u64> {
-        (self.shard).numbers(self.seed..self.seed.saturating_add(count))
+        (self.shard).numbers(self.all_seeds(count))
+    }
+
+    fn all_seeds(&self, count: u64) -> Range<u64> {
+        self.seed..self.seed.saturating_add(count)
+    }
+
+    /// Which part this is of what is made of so many seeds.
+    fn part(&self, count: u64) -> Part {
+        let work = [
+            format!("{:?}", self.all_seeds(count)),
+            format!("{:?}", self.simt.map(|_| self.shapes)),
+            format!("{:?}", (self.mutated, &self.set)),
+        ];
+        Part::new(self.shard, "fuzz", work)
     }
 }
 
@@ -256,7 +270,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         start.elapsed().as_secs_f64()
     );
     if let Some(path) = &arguments.json {
-        Summary::of_functions(part, &tally).write(path)?;
+        let whole = campaign::seeds_for(arguments.functions);
+        Summary::of_functions(part, arguments.part(whole), &tally).write(path)?;
     }
     Ok(if tally.differences.is_empty() {
         ExitCode::SUCCESS

@@ -1,12 +1,13 @@
 //! What came of a run as JSON, and the runs of all shards as one.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use fuzz::campaign;
 use fuzz::simt;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use thisgpu_filetests::shard::Part;
 
 /// The outcome of a range of seeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub struct Summary {
     what: String,
     /// The first seed and the one behind the last.
     seeds: Range<u64>,
+    #[serde(flatten)]
+    part: Part,
     /// Numbers by name: functions by oracle, calls, instructions by opcode and type, kernels by shape.
     counts: BTreeMap<String, u64>,
     /// What is wrong, by seed.
@@ -25,7 +28,7 @@ pub struct Summary {
 
 impl Summary {
     /// That of random functions.
-    pub fn of_functions(seeds: Range<u64>, tally: &campaign::Tally) -> Self {
+    pub fn of_functions(seeds: Range<u64>, part: Part, tally: &campaign::Tally) -> Self {
         let mut counts = BTreeMap::from([("calls".to_owned(), tally.calls)]);
         for (oracle, count) in &tally.functions {
             counts.insert(format!("functions compared with the {oracle}"), *count);
@@ -42,6 +45,7 @@ impl Summary {
         Self {
             what: "functions".into(),
             seeds,
+            part,
             counts,
             failures: failures.collect(),
             not_compared: tally.without_oracle.iter().cloned().collect(),
@@ -49,7 +53,7 @@ impl Summary {
     }
 
     /// That of random kernels.
-    pub fn of_kernels(seeds: Range<u64>, tally: &simt::campaign::Tally) -> Self {
+    pub fn of_kernels(seeds: Range<u64>, part: Part, tally: &simt::campaign::Tally) -> Self {
         let mut counts: BTreeMap<String, u64> = (tally.shapes.iter())
             .map(|(shape, count)| (format!("shape {shape}"), *count))
             .collect();
@@ -65,6 +69,7 @@ impl Summary {
         Self {
             what: "kernels".into(),
             seeds,
+            part,
             counts,
             failures: failures
                 .map(|(seed, _, failure)| (*seed, failure.to_string()))
@@ -91,39 +96,27 @@ impl Summary {
     /// The summaries of all shards as that of one run.
     ///
     /// # Errors
-    /// When a file cannot be read or is none, when they are of different kinds, and when seeds are missing between them
-    /// or are in two.
+    /// When a file cannot be read or is none, and when they are not all parts of one run.
     pub fn join(paths: &[PathBuf]) -> Result<Self> {
         let mut parts = paths
             .iter()
-            .map(|path| Ok((Self::read(path)?, path.display().to_string())))
+            .map(|path| Self::read(path))
             .collect::<Result<Vec<_>>>()?;
-        parts.sort_by_key(|(part, _)| (part.seeds.start, part.seeds.end));
+        let names = paths.iter().map(|path| path.display().to_string());
+        let whole = Part::join(parts.iter().map(|part| &part.part).zip(names));
+        let whole = whole.map_err(anyhow::Error::msg)?;
+        parts.sort_by_key(|part| part.part.shard);
         let mut parts = parts.into_iter();
-        let Some((mut all, mut last)) = parts.next() else {
-            bail!("nothing to join");
-        };
-        for (part, name) in parts {
-            ensure!(
-                part.what == all.what,
-                "{last} is of {}, {name} of {}",
-                all.what,
-                part.what
-            );
-            ensure!(
-                part.seeds.start == all.seeds.end,
-                "{last} ends before seed {}, and {name} begins with seed {}",
-                all.seeds.end,
-                part.seeds.start
-            );
+        let mut all = parts.next().context("nothing to join")?;
+        for part in parts {
             all.seeds.end = part.seeds.end;
             for (what, count) in part.counts {
                 *all.counts.entry(what).or_default() += count;
             }
             all.failures.extend(part.failures);
             all.not_compared.extend(part.not_compared);
-            last = name;
         }
+        all.part = whole;
         Ok(all)
     }
 
@@ -169,26 +162,34 @@ mod tests {
     #[test]
     fn shards_joined_are_one_run() {
         let catalogue = Catalogue::new();
-        let run = |seeds: Range<u64>| {
+        let run = |shard: &str| {
+            let shard: Shard = shard.parse().unwrap();
+            let (seeds, part) = (
+                shard.numbers(40..44),
+                Part::new(shard, "test", ["40 to 43"]),
+            );
             let tally = campaign::run(&catalogue, seeds.clone(), Program::new, &[], &|_| {});
-            Summary::of_functions(seeds, &tally)
+            Summary::of_functions(seeds, part, &tally)
         };
         let folder = std::env::temp_dir().join(format!("thisgpu-fuzz-{}", std::process::id()));
         let folder = Folder(folder);
         std::fs::create_dir_all(&folder.0).unwrap();
         let mut paths: Vec<PathBuf> = Vec::new();
         for shard in ["3/3", "1/3", "2/3"] {
-            let seeds = shard.parse::<Shard>().unwrap().numbers(40..44);
             paths.push(folder.0.join(shard.replace('/', "-")));
-            run(seeds).write(&paths[paths.len() - 1]).unwrap();
+            run(shard).write(&paths[paths.len() - 1]).unwrap();
         }
         let joined = Summary::join(&paths).unwrap();
-        assert_eq!(joined, run(40..44));
-        // A part that is missing, and one that is there twice.
-        for wrong in [vec![&paths[0], &paths[1]], vec![&paths[1], &paths[1]]] {
-            let wrong: Vec<PathBuf> = wrong.into_iter().cloned().collect();
+        assert_eq!(joined, run("1/1"));
+        // A part that is missing at the end, at the beginning, and one that is there twice.
+        for (wrong, expected) in [
+            ([1, 2], "there are 3 parts"),
+            ([0, 2], "there are 3 parts"),
+            ([1, 1], "both part 1/3"),
+        ] {
+            let wrong = wrong.map(|index: usize| paths[index].clone());
             let error = Summary::join(&wrong).unwrap_err().to_string();
-            assert!(error.contains("begins with seed"), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -5,30 +5,34 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use thisgpu_filetests::report::{FileReport, Totals};
-use thisgpu_filetests::shard::Shard;
+use thisgpu_filetests::shard::Part;
 
 /// The last line of a report.
 #[derive(Serialize, Deserialize)]
 pub struct End {
     #[serde(flatten)]
     pub totals: Totals,
-    /// Which part of the files it was; none if all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shard: Option<String>,
+    /// Which part of the files it was, and of which.
+    #[serde(flatten)]
+    pub part: Part,
+    /// Paths without a test, which are failures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty: Vec<PathBuf>,
 }
 
 /// A report as it was written.
 struct Report {
     files: Vec<FileReport>,
-    shard: Shard,
+    end: End,
 }
 
 impl Report {
     /// # Errors
-    /// When the file cannot be read, is no report, or ends before its totals: the run did not end.
+    /// When the file cannot be read, is no report, ends before its totals, so that the run did not end, or has other
+    /// totals than its files.
     fn read(path: &Path) -> Result<Self> {
         let name = path.display();
         let text = std::fs::read_to_string(path).with_context(|| name.to_string())?;
@@ -44,17 +48,17 @@ impl Report {
                 number + 1
             )
         })?;
-        let shard = end.shard.as_deref().map_or(Ok(Shard::WHOLE), str::parse);
-        let shard = shard
-            .map_err(anyhow::Error::msg)
-            .with_context(|| wrong_line(path, number))?;
         let files = lines.into_iter().map(|(number, line)| {
             serde_json::from_str(line).with_context(|| wrong_line(path, number))
         });
-        Ok(Self {
-            files: files.collect::<Result<_>>()?,
-            shard,
-        })
+        let files: Vec<FileReport> = files.collect::<Result<_>>()?;
+        let mut totals = Totals::default();
+        files.iter().for_each(|file| totals.add(file));
+        ensure!(
+            totals == end.totals,
+            "{name}: its totals are those of other files; is a line missing?"
+        );
+        Ok(Self { files, end })
     }
 }
 
@@ -66,52 +70,33 @@ fn wrong_line(path: &Path, number: usize) -> String {
     )
 }
 
-/// What the runs of all shards found, as one run would have: by names of files.
-///
-/// # Errors
-/// When a report cannot be read, when a file is in two, or when a part is missing.
-pub fn join(paths: &[PathBuf]) -> Result<Vec<FileReport>> {
-    let mut files: BTreeMap<String, (FileReport, &Path)> = BTreeMap::new();
-    let mut shards: BTreeMap<Shard, &Path> = BTreeMap::new();
-    for path in paths {
-        let report = Report::read(path)?;
-        if let Some(other) = shards.insert(report.shard, path) {
-            bail!(
-                "{} and {} are both part {}",
-                other.display(),
-                path.display(),
-                report.shard
-            );
-        }
-        for file in report.files {
-            if let Some((file, other)) = files.insert(file.file.clone(), (file, path)) {
-                bail!(
-                    "{} is in {} and in {}",
-                    file.file,
-                    other.display(),
-                    path.display()
-                );
-            }
-        }
-    }
-    let counts: Vec<u32> = shards.keys().map(|shard| shard.count()).collect();
-    let (first, all) = (counts[0], counts.len());
-    ensure!(
-        counts.iter().all(|&count| count == first),
-        "the reports are parts of different divisions: {}",
-        listed(&shards)
-    );
-    ensure!(
-        all == first as usize,
-        "there are {first} parts, and reports of {all}: {}",
-        listed(&shards)
-    );
-    Ok(files.into_values().map(|(file, _)| file).collect())
+/// What the runs of all shards found, as one run would have: files by their names, and paths without a test.
+pub struct Joined {
+    pub files: Vec<FileReport>,
+    pub part: Part,
+    pub empty: Vec<PathBuf>,
 }
 
-fn listed(shards: &BTreeMap<Shard, &Path>) -> String {
-    let shards: Vec<String> = shards.keys().map(ToString::to_string).collect();
-    shards.join(", ")
+/// Joins reports.
+///
+/// # Errors
+/// When a report cannot be read, and when they are not all parts of one run.
+pub fn join(paths: &[PathBuf]) -> Result<Joined> {
+    let reports = (paths.iter())
+        .map(|path| Report::read(path))
+        .collect::<Result<Vec<_>>>()?;
+    let names = paths.iter().map(|path| path.display().to_string());
+    let part = Part::join(reports.iter().map(|report| &report.end.part).zip(names));
+    let part = part.map_err(anyhow::Error::msg)?;
+    // Every part has looked at all paths.
+    let empty = reports.first().map(|report| report.end.empty.clone());
+    let mut files: Vec<FileReport> = reports.into_iter().flat_map(|of| of.files).collect();
+    files.sort_by(|a, b| a.file.cmp(&b.file));
+    Ok(Joined {
+        files,
+        part,
+        empty: empty.unwrap_or_default(),
+    })
 }
 
 /// How long files take.
