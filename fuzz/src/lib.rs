@@ -1,6 +1,7 @@
 //! What the shims of `fuzz_targets` share. The targets are in [`fuzz::targets`]; those of front ends and of programs
 //! are here.
 
+#[cfg(feature = "symbols")]
 mod coverage;
 pub mod exec;
 pub mod texts;
