@@ -162,14 +162,41 @@ fn a_store_that_is_down_is_left_alone_and_stops_nobody() {
     }
     assert_eq!(alone.hits(), 20);
     assert_eq!(readable.1.load(Ordering::Relaxed), 3);
-    // One failure now and then is none that counts.
-    let far = Shared::default();
-    let alone = Arc::new(Cache::of(far.clone()));
-    for number in 0..20 {
-        far.0.fails.store(number % 2, Ordering::Relaxed);
-        assert_eq!(compile(Some(&alone), number), compile(None, number));
+    // One failure now and then is none that counts; of one in two the fifth is too much.
+    for (failing, asked) in [(4, 80), (2, 17)] {
+        let far = Shared::default();
+        let alone = Arc::new(Cache::of(far.clone()));
+        for number in 0..40 {
+            let fails = u32::from(number % failing == 0);
+            far.0.fails.store(fails, Ordering::Relaxed);
+            assert_eq!(compile(Some(&alone), number), compile(None, number));
+        }
+        assert_eq!(far.0.asked.load(Ordering::Relaxed), asked, "{failing}");
     }
-    assert_eq!(far.0.asked.load(Ordering::Relaxed), 40);
+}
+
+/// A store that nobody should write.
+#[derive(Debug)]
+struct Panicking;
+
+impl CacheStore for Panicking {
+    fn get(&self, _: &CacheKey) -> io::Result<Option<Vec<u8>>> {
+        panic!("it has no server")
+    }
+
+    fn insert(&self, _: &CacheKey, _: &[u8]) -> io::Result<()> {
+        panic!("it has no server")
+    }
+}
+
+#[test]
+fn a_store_that_panics_stops_nobody() {
+    let near = Shared::default();
+    let both = Arc::new(Cache::of(Panicking).before(near.clone()));
+    for number in 0..10 {
+        assert_eq!(compile(Some(&both), number), compile(None, number));
+    }
+    assert_eq!(near.0.len(), 10);
 }
 
 /// Every kind of damage that a store may hand out: single bits, lost and repeated parts, other entries, other sizes.

@@ -4,7 +4,7 @@ use cranelift_thisgpu::{KernelOptions, Options};
 use thisgpu_llvm::{Kernel, Program};
 use thisgpu_naga::{Shader, TranslateOptions};
 
-/// LLVM IR is read, linked and translated, a function of the name `k` as a kernel.
+/// LLVM IR is read, linked, translated and compiled, a function of the name `k` as a kernel.
 pub fn llvm(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(module) = thisgpu_llvm::Module::parse("input.ll", &text) else {
@@ -17,7 +17,7 @@ pub fn llvm(bytes: &[u8]) {
         name: "k".into(),
         options: KernelOptions::default(),
     };
-    _ = thisgpu_llvm::clif(&program, &[kernel]);
+    _ = thisgpu_llvm::translate(&program, &[kernel], &Options::default());
 }
 
 /// WGSL is read, and each entry point translated and compiled.

@@ -1,17 +1,21 @@
 //! A store as a part of a cache: what its failures mean.
 //!
-//! The first failure is a warning, those that follow are not, until the store answers again. After three in a row it is
-//! left alone for half a minute, then asked once more. So a server that is down costs a few time-outs and not one for
-//! every function. Reads and writes are counted apart, since a store may let everybody read and few write; to one that
-//! cannot be read nothing is written.
+//! A failure is a warning, once in half a minute. After three in a row, or where more than one of three fail, the store
+//! is left alone for half a minute, then asked once more. So a server that is down, or now and then, costs a few
+//! time-outs and not one for every function. Reads and writes are counted apart, since a store may let everybody read
+//! and few write; to one that cannot be read nothing is written. A store that panics has failed.
 
 use super::{CacheKey, CacheStore};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Failures in a row after which a store is left alone (*assumed*: one may be a connection that was cut).
-const FAILURES: u32 = 3;
+/// What a failure counts, where an answer takes one away again.
+const FAILURE: u32 = 2;
+/// The count at which a store is left alone: three failures in a row (*assumed*: one may be a connection that was cut).
+const MOST: u32 = 3 * FAILURE;
 /// How long (*assumed*).
 const PAUSE: Duration = Duration::from_secs(30);
 
@@ -21,24 +25,28 @@ pub(super) struct Layer {
     store: Box<dyn CacheStore>,
     reads: Mutex<Failures>,
     writes: Mutex<Failures>,
+    /// Whether it was said that an entry is damaged.
+    tells_damage: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Failures {
-    in_a_row: u32,
+    count: u32,
     /// When the last one was.
     last: Option<Instant>,
+    /// When one was told.
+    told: Option<Instant>,
 }
 
 impl Failures {
     fn rests(&self) -> bool {
-        self.in_a_row >= FAILURES && self.last.is_some_and(|at| at.elapsed() < PAUSE)
+        self.count >= MOST && self.last.is_some_and(|at| at.elapsed() < PAUSE)
     }
 
     /// Whether nobody is to ask; whoever is let through after the pause is the only one until he has an answer.
     fn forbid(&mut self) -> bool {
         let rests = self.rests();
-        if !rests && self.in_a_row >= FAILURES {
+        if !rests && self.count >= MOST {
             self.last = Some(Instant::now());
         }
         rests
@@ -51,6 +59,7 @@ impl Layer {
             store: Box::new(store),
             reads: Mutex::default(),
             writes: Mutex::default(),
+            tells_damage: AtomicBool::new(true),
         }
     }
 
@@ -73,8 +82,15 @@ impl Layer {
     /// Removes an entry that is damaged.
     pub(super) fn remove(&self, key: &CacheKey) {
         let name = self.store.name();
-        log::warn!("cache: the entry {key} of {name} is damaged, and is compiled again");
-        self.store.remove(key);
+        match self.tells_damage.swap(false, Ordering::Relaxed) {
+            true => {
+                log::warn!("cache: the entry {key} of {name} is damaged, and is compiled again")
+            }
+            false => log::debug!("cache: the entry {key} of {name} is damaged, too"),
+        }
+        if catch_unwind(AssertUnwindSafe(|| self.store.remove(key))).is_err() {
+            log::debug!("cache: {name} panicked");
+        }
     }
 
     fn ask<T>(
@@ -86,22 +102,27 @@ impl Layer {
             return Err(self.left_alone());
         }
         // Nothing is locked meanwhile: others may ask.
-        let answer = question(&*self.store).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", self.store.name()))
-        });
+        let answer = catch_unwind(AssertUnwindSafe(|| question(&*self.store)))
+            .unwrap_or_else(|_| Err(io::Error::other("it panicked")))
+            .map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", self.store.name()))
+            });
         let mut failures = locked(failures);
         match &answer {
-            Ok(_) if failures.in_a_row > 0 => {
-                log::info!("cache: {} answers again", self.store.name());
-                *failures = Failures::default();
-            }
-            Ok(_) => {}
-            Err(error) => {
-                if failures.in_a_row == 0 {
-                    log::warn!("cache: {error}; compilation goes on without it");
+            Ok(_) => {
+                if failures.count >= MOST {
+                    log::info!("cache: {} answers again", self.store.name());
                 }
-                failures.in_a_row += 1;
-                failures.last = Some(Instant::now());
+                failures.count = failures.count.saturating_sub(1);
+            }
+            Err(error) => {
+                let now = Instant::now();
+                if (failures.told).is_none_or(|at| now.duration_since(at) >= PAUSE) {
+                    log::warn!("cache: {error}; compilation goes on without it");
+                    failures.told = Some(now);
+                }
+                failures.count = (failures.count + FAILURE).min(MOST + FAILURE);
+                failures.last = Some(now);
             }
         }
         answer
@@ -109,7 +130,7 @@ impl Layer {
 
     fn left_alone(&self) -> io::Error {
         io::Error::other(format!(
-            "{} failed {FAILURES} times and is left alone for {PAUSE:?}",
+            "{} fails, and is left alone for {PAUSE:?}",
             self.store.name()
         ))
     }
