@@ -113,9 +113,10 @@ impl Command {
     }
 }
 
-/// Log messages go to standard error: warnings, or what RUST_LOG asks for, and with `debug` all but the finest.
+/// Log messages go to standard error: warnings of this compiler, or what RUST_LOG asks for, and with `debug` all but the
+/// finest.
 fn start_logging(debug: bool) {
-    let level = env_logger::Env::default().default_filter_or("warn");
+    let level = env_logger::Env::default().default_filter_or("cranelift_thisgpu=warn");
     let mut logger = env_logger::Builder::from_env(level);
     if debug {
         logger.filter_level(log::LevelFilter::Debug);

@@ -14,7 +14,7 @@ use cranelift_codegen::ir::Function;
 use cranelift_thisgpu::compile::{Code, Compiler, SourceFile};
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::error::Problem;
-use cranelift_thisgpu::launch::FindingKind;
+use cranelift_thisgpu::launch::{AccessKind, FindingKind};
 use cranelift_thisgpu::sim::{Fault, FaultKind, Report, SimConfig};
 use std::fmt::Write;
 use std::mem::{Discriminant, discriminant};
@@ -114,11 +114,53 @@ impl Launch {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Internal,
-    Fault(Discriminant<FaultKind>),
+    Fault(Discriminant<FaultKind>, Option<Access>),
     Hazard,
     Finding(Discriminant<FindingKind>),
     Contents,
 }
+
+/// An access that cannot be made, so that one does not become another while the launch gets smaller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Access {
+    access: AccessKind,
+    bytes: u32,
+    /// Through a pointer to nothing, or to something that is not there.
+    is_null: bool,
+}
+
+impl Access {
+    fn of(fault: &FaultKind) -> Option<Access> {
+        let (FaultKind::OutOfBounds {
+            access,
+            address,
+            bytes,
+            ..
+        }
+        | FaultKind::Misaligned {
+            access,
+            address,
+            bytes,
+            ..
+        }
+        | FaultKind::ReadOnly {
+            access,
+            address,
+            bytes,
+        }) = *fault
+        else {
+            return None;
+        };
+        Some(Access {
+            access,
+            bytes,
+            is_null: address < NULL_PAGE,
+        })
+    }
+}
+
+/// Addresses below this are those of fields behind a null pointer (*assumed*, as processes have it).
+const NULL_PAGE: u64 = 4096;
 
 /// What came of a launch.
 enum Outcome {
@@ -287,7 +329,7 @@ impl Search<'_> {
             Outcome::Ran(report, contents) => (report, contents),
         };
         if let Some(fault) = &report.fault {
-            let kind = Kind::Fault(discriminant(&fault.kind));
+            let kind = Kind::Fault(discriminant(&fault.kind), Access::of(&fault.kind));
             return Ok(Some((kind, fault.to_string())));
         }
         if let Some(hazard) = report.hazards.first() {
