@@ -116,10 +116,14 @@ impl Command {
 /// Log messages go to standard error: warnings of this compiler, or what RUST_LOG asks for, and with `debug` all but the
 /// finest.
 fn start_logging(debug: bool) {
-    let level = env_logger::Env::default().default_filter_or("cranelift_thisgpu=warn");
-    let mut logger = env_logger::Builder::from_env(level);
+    let environment = env_logger::Env::default();
+    let mut logger;
     if debug {
+        logger = env_logger::Builder::from_env(environment);
         logger.filter_level(log::LevelFilter::Debug);
+    } else {
+        let ours = environment.default_filter_or("cranelift_thisgpu=warn");
+        logger = env_logger::Builder::from_env(ours);
     }
     logger.init();
 }
