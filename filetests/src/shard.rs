@@ -108,8 +108,8 @@ impl TryFrom<String> for Shard {
 pub struct Part {
     /// Which part of the run it is.
     pub shard: Shard,
-    /// What all parts of the run have in common: a hash of the compiler, of what it was to do, and of the costs by which
-    /// that was divided.
+    /// What all parts of the run have in common: a hash of the compiler, of what it was to do, and of the costs by
+    /// which that was divided.
     pub run: String,
 }
 

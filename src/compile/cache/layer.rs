@@ -121,7 +121,7 @@ impl Layer {
                     log::warn!("cache: {error}; compilation goes on without it");
                     failures.told = Some(now);
                 }
-                failures.count = (failures.count + FAILURE).min(MOST + FAILURE);
+                failures.count = (failures.count + FAILURE).min(MOST);
                 failures.last = Some(now);
             }
         }

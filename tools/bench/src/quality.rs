@@ -62,7 +62,8 @@ pub fn measure(
         }
     }
     let subjects: Vec<String> = subjects.iter().map(|s| s.label.clone()).collect();
-    let work = divided.files.iter().chain(&subjects);
+    let seed_text = seed.to_string();
+    let work = (divided.files.iter()).chain(&subjects).chain([&seed_text]);
     Quality {
         seed,
         part: Part::new(divided.shard, "bench", work),

@@ -113,8 +113,8 @@ impl Command {
     }
 }
 
-/// Log messages go to standard error: warnings of this compiler, or what RUST_LOG asks for, and with `debug` all but the
-/// finest.
+/// Log messages go to standard error: warnings of this compiler, or what RUST_LOG asks for, and with `debug` all but
+/// the finest.
 fn start_logging(debug: bool) {
     let environment = env_logger::Env::default();
     let mut logger;

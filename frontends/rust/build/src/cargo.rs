@@ -392,7 +392,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A crate that depends on one with a macro, whose own dependency another crate has, too.
     /// What is kept is found again by the texts in their order, and cargo's depends on who was ready first.
     #[test]
     fn texts_have_one_order() {
@@ -402,8 +401,8 @@ mod tests {
         let message = |(name, file): (&str, &str)| {
             std::fs::write(deps.join(format!("{file}.ll")), "").expect("a file");
             let files = [deps.join(format!("lib{file}.rmeta"))];
-            let target = serde_json::json!({ "name": name });
-            serde_json::json!({ "reason": "compiler-artifact", "filenames": files, "target": target })
+            let target = json!({ "name": name });
+            json!({ "reason": "compiler-artifact", "filenames": files, "target": target })
                 .to_string()
         };
         // Two versions of one crate have one name.
@@ -422,6 +421,7 @@ mod tests {
         assert_eq!(name.collect::<Vec<_>>(), ["a_c", "b", "b"]);
     }
 
+    /// A crate that depends on one with a macro, whose own dependency another crate has, too.
     #[test]
     fn what_only_macros_need_is_not_optimised() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
