@@ -18,9 +18,9 @@
 #![deny(unsafe_code)]
 
 use burn::tensor::Device;
-use cubecl_thisgpu::{Mode, ThisgpuDevice};
+use cubecl_thisgpu::ThisgpuDevice;
 
-pub use cubecl_thisgpu::{DEVICE_VARIABLE, REPORT_VARIABLE, THREADS_VARIABLE};
+pub use cubecl_thisgpu::{DEVICE_VARIABLE, Mode, REPORT_VARIABLE, THREADS_VARIABLE};
 
 /// A simulated device, as Burn takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +47,11 @@ impl ThisGpu {
     /// runs at a time.
     pub fn threads(self, threads: u16) -> ThisGpu {
         ThisGpu(self.0.with_threads(threads))
+    }
+
+    /// The same threads, and what [`checking`](Self::checking) does.
+    pub fn checked(self) -> ThisGpu {
+        ThisGpu::checking().threads(self.0.threads())
     }
 
     /// Burn's device. `.autodiff()` of it records gradients.

@@ -4,6 +4,7 @@ use crate::arguments::Arguments;
 use crate::cache::cache;
 use crate::error::TranslateError;
 use crate::translate;
+use cranelift_codegen::ir::Function;
 use cranelift_thisgpu::launch::Place;
 use cranelift_thisgpu::locations::Locations;
 use cranelift_thisgpu::{Code, DeviceProperties, KernelOptions, Options};
@@ -53,7 +54,7 @@ pub struct CompiledKernel {
     /// Shared memory of a cube, in bytes; it may be more than there is, which a launch then says.
     pub(crate) shared_bytes: u32,
     /// The function, for logs.
-    clif: Arc<str>,
+    function: Arc<Function>,
     /// The operations that it was made of; the lines that its code comes from are their numbers.
     listing: Arc<[String]>,
     /// What it does with each buffer.
@@ -106,7 +107,7 @@ impl CompiledKernel {
 
 impl fmt::Display for CompiledKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.clif)
+        self.function.display().fmt(f)
     }
 }
 
@@ -236,7 +237,7 @@ fn compile_module(
         code: Arc::new(code),
         shared_bytes: translation.shared_bytes,
         arguments: translation.arguments,
-        clif: translation.function.display().to_string().into(),
+        function: Arc::new(translation.function),
         listing: translation.listing.into(),
         io: buffer_io_by_position(context, entry),
         times,

@@ -3,9 +3,11 @@
 //! CubeCL names a device by a number of 16 bits. Of ours the low four are the [`Mode`], counted from 1, and the others
 //! the threads; 0 is the device that the environment names.
 
+use crate::environment::settings;
 use crate::streams::Sharing;
 use cranelift_thisgpu::SimConfig;
 use cubecl_common::device::{Device, DeviceId};
+use std::fmt;
 
 /// Local memory of a unit, in bytes: kernels of CubeCL may have large arrays of their own.
 const STACK_BYTES: u32 = 256 * 1024;
@@ -18,16 +20,6 @@ const ACCESS_BYTES: u64 = 16;
 
 /// Bits of a device's number that are the mode.
 const MODE_BITS: u32 = 4;
-
-/// With this in the environment, the default device is another one: `plain`, `checking` or `timed`.
-pub const DEVICE_VARIABLE: &str = "CUBECL_THISGPU_DEVICE";
-
-/// With this in the environment, the default device takes so many threads of the host.
-pub const THREADS_VARIABLE: &str = "CUBECL_THISGPU_THREADS";
-
-/// With this in the environment, a warp may issue so many instructions before it counts as an endless loop
-/// ([`SimConfig::budget`]), and the blocks of a launch in proportion.
-pub const BUDGET_VARIABLE: &str = "CUBECL_THISGPU_BUDGET";
 
 /// What a device does beside running kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +37,7 @@ impl Mode {
     /// All of them.
     pub const ALL: [Mode; 3] = [Mode::Plain, Mode::Checking, Mode::Timed];
 
-    /// As [`DEVICE_VARIABLE`] has it.
+    /// As [`DEVICE_VARIABLE`](crate::DEVICE_VARIABLE) has it.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Plain => "plain",
@@ -132,7 +124,7 @@ impl ThisgpuDevice {
     /// What the simulator does.
     pub(crate) fn config(self) -> SimConfig {
         let default = SimConfig::default();
-        let (budget, launch_budget) = match wanted_budget() {
+        let (budget, launch_budget) = match settings().budget {
             None => (default.budget, default.launch_budget),
             Some(budget) => {
                 let together = SimConfig::LAUNCH_BUDGET / SimConfig::BUDGET;
@@ -144,7 +136,7 @@ impl ThisgpuDevice {
             launch_budget,
             check: self.mode == Mode::Checking,
             timed: self.mode == Mode::Timed,
-            profile: self.mode == Mode::Timed && crate::overview::is_wanted(),
+            profile: self.mode == Mode::Timed && settings().profile.is_some(),
             threads: self.threads.into(),
             stack_bytes: STACK_BYTES,
             ..default
@@ -152,44 +144,23 @@ impl ThisgpuDevice {
     }
 }
 
-impl Default for ThisgpuDevice {
-    /// The device that [`DEVICE_VARIABLE`] and [`THREADS_VARIABLE`] name, or the plain one.
-    fn default() -> Self {
-        let device = ThisgpuDevice::new(wanted_mode());
-        let Ok(wanted) = std::env::var(THREADS_VARIABLE) else {
-            return device;
-        };
-        match wanted.parse() {
-            Ok(threads) => device.with_threads(threads),
-            Err(_) => {
-                let most = Self::MOST_THREADS;
-                log::warn!("{THREADS_VARIABLE}={wanted} is no number of threads, 0 to {most}");
-                device
-            }
+impl fmt::Display for ThisgpuDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.mode.name())?;
+        match self.threads {
+            0 => Ok(()),
+            1 => f.write_str(", 1 thread"),
+            threads => write!(f, ", {threads} threads"),
         }
     }
 }
 
-/// The budget that [`BUDGET_VARIABLE`] says.
-fn wanted_budget() -> Option<u64> {
-    let wanted = std::env::var(BUDGET_VARIABLE).ok()?;
-    let budget = wanted.parse().ok().filter(|&budget| budget > 0);
-    if budget.is_none() {
-        log::warn!("{BUDGET_VARIABLE}={wanted} is no number of instructions");
+impl Default for ThisgpuDevice {
+    /// The device that [`DEVICE_VARIABLE`](crate::DEVICE_VARIABLE) and [`THREADS_VARIABLE`](crate::THREADS_VARIABLE)
+    /// name, or the plain one.
+    fn default() -> Self {
+        settings().device
     }
-    budget
-}
-
-fn wanted_mode() -> Mode {
-    let Ok(wanted) = std::env::var(DEVICE_VARIABLE) else {
-        return Mode::Plain;
-    };
-    let found = Mode::ALL.into_iter().find(|mode| mode.name() == wanted);
-    found.unwrap_or_else(|| {
-        let known = Mode::ALL.map(Mode::name).join(", ");
-        log::warn!("{DEVICE_VARIABLE}={wanted} is no device; there are {known}");
-        Mode::Plain
-    })
 }
 
 impl Device for ThisgpuDevice {

@@ -19,6 +19,7 @@ mod arguments;
 mod cache;
 pub mod compiler;
 mod device;
+mod environment;
 mod error;
 mod overview;
 mod profile;
@@ -30,12 +31,13 @@ pub mod storage;
 mod streams;
 mod translate;
 
-pub use cache::CACHE_VARIABLE;
 pub use cubecl_server::runtime::Runtime;
-pub use device::{BUDGET_VARIABLE, DEVICE_VARIABLE, Mode, THREADS_VARIABLE, ThisgpuDevice};
+pub use device::{Mode, ThisgpuDevice};
+pub use environment::{
+    BUDGET_VARIABLE, CACHE_VARIABLE, DEVICE_VARIABLE, PROFILE_VARIABLE, REPORT_VARIABLE,
+    THREADS_VARIABLE,
+};
 pub use error::TranslateError;
-pub use overview::PROFILE_VARIABLE;
 pub use properties::device_properties;
-pub use report::REPORT_VARIABLE;
 pub use runtime::ThisgpuRuntime;
 pub use server::ThisgpuServer;

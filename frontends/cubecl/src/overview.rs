@@ -3,7 +3,9 @@
 //! The file is written anew whenever the program reads from a device or waits for it, as it stands then: nobody tells
 //! the runtime that a program ends.
 
+use crate::ThisgpuDevice;
 use crate::compiler::CompiledKernel;
+use crate::environment::{PROFILE_VARIABLE, settings};
 use cranelift_thisgpu::{Grid, Kernel, Report};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,10 +13,6 @@ use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
-
-/// With this in the environment, what the program does is written to the file that it names: as JSON if that ends in
-/// `.json`, else as a page.
-pub const PROFILE_VARIABLE: &str = "CUBECL_THISGPU_PROFILE";
 
 /// The page, up to where the data goes, and behind that.
 const PAGE: &str = include_str!("overview.html");
@@ -26,10 +24,14 @@ const PLACE: &str = "{{data}}";
 pub struct Row {
     /// Its symbol.
     pub kernel: String,
+    /// The device: what it looks for, and its threads where a number is given.
+    pub device: String,
     /// Units of a cube.
     pub units: u32,
     /// How often it was launched.
     pub launches: u64,
+    /// Launches that a fault ended, of which nothing else but the host's time is counted.
+    pub failed: u64,
     /// Cubes of all launches.
     pub cubes: u64,
     /// Instructions that warps issued.
@@ -65,16 +67,18 @@ pub struct Row {
 /// What is known of a program.
 struct Overview {
     path: PathBuf,
-    rows: BTreeMap<String, Row>,
+    rows: BTreeMap<(u16, String), Row>,
     has_changed: bool,
+    /// Whether it was said that the file cannot be written.
+    is_told: bool,
 }
 
 static OVERVIEW: LazyLock<Option<Mutex<Overview>>> = LazyLock::new(|| {
-    let path = std::env::var_os(PROFILE_VARIABLE).filter(|path| !path.is_empty())?;
     Some(Mutex::new(Overview {
-        path: path.into(),
+        path: settings().profile.clone()?,
         rows: BTreeMap::new(),
         has_changed: false,
+        is_told: false,
     }))
 });
 
@@ -83,45 +87,47 @@ fn overview() -> Option<MutexGuard<'static, Overview>> {
     Some(overview.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether somebody asks for it.
-pub fn is_wanted() -> bool {
-    OVERVIEW.is_some()
-}
-
-/// Counts a launch.
+/// Counts a launch on a device, of which there is a report if it came to its end.
 pub fn count(
+    device: ThisgpuDevice,
     compiled: &CompiledKernel,
     kernel: &Kernel,
     grid: Grid,
-    report: &Report,
+    report: Option<&Report>,
     host: Duration,
 ) {
     let Some(mut overview) = overview() else {
         return;
     };
-    let row = overview.rows.entry(compiled.name().to_string());
-    let row = row.or_insert_with(|| first(compiled, kernel, grid));
-    let stats = &report.stats;
+    overview.has_changed = true;
+    let key = (device.number(), compiled.name().to_string());
+    let row = overview.rows.entry(key);
+    let row = row.or_insert_with(|| first(device, compiled, kernel, grid));
     row.launches += 1;
+    row.host_us += micros(host);
+    let Some(report) = report else {
+        row.failed += 1;
+        return;
+    };
+    let stats = &report.stats;
     row.cubes += grid.blocks.iter().map(|&n| u64::from(n)).product::<u64>();
     row.warp_instructions += stats.warp_instructions;
     row.unit_instructions += stats.thread_instructions;
     row.cycles += stats.cycles;
-    row.host_us += micros(host);
     if let Some(profile) = &report.profile {
         let bytes = profile.instructions.iter().map(|one| one.counts.bytes);
         row.bytes += bytes.sum::<u64>();
     }
-    overview.has_changed = true;
 }
 
 /// A kernel before its first launch.
-fn first(compiled: &CompiledKernel, kernel: &Kernel, grid: Grid) -> Row {
+fn first(device: ThisgpuDevice, compiled: &CompiledKernel, kernel: &Kernel, grid: Grid) -> Row {
     let units = grid.threads.iter().product();
     let occupancy = kernel.occupancy(units, 0);
     let times = compiled.times();
     let mut row = Row {
         kernel: compiled.name().to_string(),
+        device: device.to_string(),
         units,
         occupancy: 100 * occupancy.warps / occupancy.most_warps.max(1),
         passes_us: micros(times.passes),
@@ -153,7 +159,11 @@ pub fn write() {
         return;
     }
     if let Err(error) = overview.write() {
-        log::warn!("{PROFILE_VARIABLE}: {}: {error}", overview.path.display());
+        // Once is enough for who has asked for the file.
+        if !std::mem::replace(&mut overview.is_told, true) {
+            let path = overview.path.display();
+            eprintln!("{PROFILE_VARIABLE}: {path} is not written: {error}");
+        }
     }
 }
 
@@ -166,8 +176,11 @@ impl Overview {
         // Whoever looks at it meanwhile has the old one or the new one.
         let mut temporary = self.path.clone().into_os_string();
         temporary.push(format!(".{}.tmp", std::process::id()));
-        fs::write(&temporary, text)?;
-        fs::rename(&temporary, &self.path)
+        let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written
     }
 }
 

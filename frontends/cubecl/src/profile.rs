@@ -1,7 +1,8 @@
 //! Time on the device, as the simulator's reports give it.
 //!
 //! A window measures the cycles of the launches in it on a device that counts them, and the instructions that warps
-//! issued on another; each stands for a nanosecond (*assumed*). The host's clock says nothing about the device.
+//! issued on another; each stands for a nanosecond (*assumed*), and every launch takes [`LAUNCH`] besides. The host's
+//! clock says nothing about the device.
 
 use cranelift_thisgpu::Report;
 use cubecl_common::profile::{Duration, Instant, ProfileDuration, ProfileTicks};
@@ -9,6 +10,10 @@ use cubecl_environment::backtrace::BackTrace;
 use cubecl_environment::stream::StreamId;
 use cubecl_server::server::{ProfileError, ProfilingToken, ServerError};
 use hashbrown::HashMap;
+
+/// What a launch takes beside its kernel, in nanoseconds: *assumed*, as the drivers of GPUs have it. Who measures what
+/// an empty launch costs, as CubeCL's autotune does for windows of 20 ms, is done after some thousands.
+const LAUNCH: u64 = 5_000;
 
 /// A window: the stream that it is of, and what it knows.
 struct Window {
@@ -36,6 +41,7 @@ impl Profiler {
     /// Counts a launch.
     pub fn count(&mut self, report: &Report) {
         let stats = &report.stats;
+        self.done += LAUNCH;
         self.done += match stats.cycles {
             0 => stats.warp_instructions,
             cycles => cycles,

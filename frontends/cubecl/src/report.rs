@@ -1,19 +1,12 @@
 //! A line about every launch, for who asks for it.
 
 use crate::compiler::CompiledKernel;
+use crate::environment::settings;
 use cranelift_thisgpu::Report;
-use std::sync::LazyLock;
-
-/// With this in the environment, every launch writes a line to standard error: kernel, cubes, units, what it needs and
-/// what it did.
-pub const REPORT_VARIABLE: &str = "CUBECL_THISGPU_REPORT";
-
-static IS_WANTED: LazyLock<bool> =
-    LazyLock::new(|| std::env::var_os(REPORT_VARIABLE).is_some_and(|value| value != "0"));
 
 /// Writes the line of a launch.
 pub fn report(kernel: &CompiledKernel, cubes: [u32; 3], units: [u32; 3], report: &Report) {
-    if !*IS_WANTED {
+    if !settings().has_reports {
         return;
     }
     let name = kernel.name();

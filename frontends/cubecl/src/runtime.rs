@@ -55,8 +55,7 @@ impl DeviceService for ThisgpuServer {
             ContiguousMemoryLayoutPolicy::new(alignment as usize),
         );
         let simulator = GpuDevice::simulator(device.config());
-        let sharing = device.sharing();
-        ThisgpuServer::new(simulator, memory, sharing, Arc::new(utilities), logger)
+        ThisgpuServer::new(device, simulator, memory, Arc::new(utilities), logger)
     }
 
     fn utilities(&self) -> ServerUtilitiesHandle {

@@ -3,11 +3,13 @@
 //! It runs on a thread that CubeCL keeps for each device. A launch is complete when [`Server::launch`] returns; what
 //! went wrong stands with the buffers that it would have written, and is what a read of them gives.
 
+use crate::ThisgpuDevice;
 use crate::compiler::{CompiledKernel, ThisgpuCompiler};
+use crate::environment::settings;
 use crate::overview;
 use crate::profile::Profiler;
 use crate::storage::{DeviceResource, DeviceStorage, io_error};
-use crate::streams::{Sharing, Streams};
+use crate::streams::Streams;
 use cranelift_thisgpu::driver::Argument;
 use cranelift_thisgpu::launch::Place;
 use cranelift_thisgpu::{Device, DeviceError, DevicePointer, Grid, Kernel};
@@ -41,7 +43,8 @@ use std::time::Instant;
 
 /// A device of CubeCL's.
 pub struct ThisgpuServer {
-    device: Device,
+    device: ThisgpuDevice,
+    simulator: Device,
     streams: Streams,
     /// What came of each kernel that was asked for.
     kernels: HashMap<KernelId, Result<Arc<LoadedKernel>, LaunchError>>,
@@ -60,7 +63,7 @@ struct LoadedKernel {
 impl fmt::Debug for ThisgpuServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThisgpuServer")
-            .field("device", &self.device.name())
+            .field("device", &self.device)
             .field("kernels", &self.kernels.len())
             .finish_non_exhaustive()
     }
@@ -80,16 +83,18 @@ impl WriteScoped for ThisgpuServer {
 
 impl ThisgpuServer {
     pub(crate) fn new(
-        device: Device,
+        device: ThisgpuDevice,
+        simulator: Device,
         memory: MemoryDeviceProperties,
-        sharing: Sharing,
         utilities: Arc<ServerUtilities>,
         logger: Arc<ServerLogger>,
     ) -> ThisgpuServer {
         let most = CubeClRuntimeConfig::get().streaming.max_streams;
+        let sharing = device.sharing();
         ThisgpuServer {
-            streams: Streams::new(device.clone(), memory, sharing, logger.clone(), most),
+            streams: Streams::new(simulator.clone(), memory, sharing, logger.clone(), most),
             device,
+            simulator,
             kernels: HashMap::new(),
             profiler: Profiler::default(),
             utilities,
@@ -131,6 +136,10 @@ impl ThisgpuServer {
     }
 
     fn compile(&self, kernel: &dyn CubeKernel, id: &KernelId) -> Result<LoadedKernel, LaunchError> {
+        let errors = &settings().errors;
+        if !errors.is_empty() {
+            return Err(generic(errors.join("\n")).into());
+        }
         let properties = &self.utilities.properties;
         validate_cube_dim(properties, id)?;
         validate_units(properties, id)?;
@@ -168,7 +177,7 @@ impl ThisgpuServer {
                 },
             ));
         }
-        let module = self.device.load(&*kernel.code);
+        let module = self.simulator.load(&*kernel.code);
         let loaded = module.and_then(|module| module.kernel(&kernel.name));
         Ok(loaded.map_err(|error| generic(error.to_string()))?)
     }
@@ -205,7 +214,7 @@ impl ThisgpuServer {
         values.extend(known);
         let shapes = match names.has_shapes {
             true => Some(
-                self.device
+                self.simulator
                     .upload(&words[names.words..])
                     .map_err(io_error)?,
             ),
@@ -218,13 +227,15 @@ impl ThisgpuServer {
         let grid = Grid::new(blocks, [size.x, size.y, size.z]);
         let launch = loaded.kernel.launch(grid).args(&values);
         let start = Instant::now();
-        let report = launch.run().map_err(|error| ServerError::Generic {
-            reason: failure(&loaded.translated, &error),
+        let outcome = launch.run();
+        let (host, translated) = (start.elapsed(), &loaded.translated);
+        let counted = outcome.as_ref().ok();
+        overview::count(self.device, translated, &loaded.kernel, grid, counted, host);
+        let report = outcome.map_err(|error| ServerError::Generic {
+            reason: failure(translated, &error),
             backtrace: BackTrace::capture(),
         })?;
         self.profiler.count(&report);
-        let host = start.elapsed();
-        overview::count(&loaded.translated, &loaded.kernel, grid, &report, host);
         crate::report::report(&loaded.translated, grid.blocks, grid.threads, &report);
         let found = report.findings.iter().map(|finding| {
             let operation = operation(&loaded.translated, &finding.place);
@@ -369,7 +380,7 @@ impl Server for ThisgpuServer {
     }
 
     fn flush(&mut self, _: StreamId) -> Result<(), ServerError> {
-        self.device
+        self.simulator
             .synchronize()
             .map_err(|error| ServerError::Generic {
                 reason: error.to_string(),
@@ -413,9 +424,8 @@ impl Server for ThisgpuServer {
     }
 
     fn allocation_mode(&mut self, mode: MemoryAllocationMode, stream_id: StreamId) {
-        match self.streams.stream(&stream_id) {
-            Ok(stream) => stream.memory.mode(mode),
-            Err(error) => log::warn!("the mode of allocation is not changed: {error}"),
+        if let Err(error) = self.streams.set_mode(&stream_id, mode) {
+            log::warn!("the mode of allocation is not changed: {error}");
         }
     }
 }

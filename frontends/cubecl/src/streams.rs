@@ -78,6 +78,7 @@ impl StreamFactory for Factory {
 
 /// The streams of a device, with what failed on it.
 pub struct Streams {
+    sharing: Sharing,
     pool: StreamPool<Factory>,
     failures: Failures,
 }
@@ -98,6 +99,7 @@ impl Streams {
             logger: logger.clone(),
         };
         Streams {
+            sharing,
             pool: StreamPool::new(factory, most, 0),
             failures: Failures::new(logger),
         }
@@ -109,6 +111,24 @@ impl Streams {
     /// When it cannot be made.
     pub fn stream(&mut self, id: &StreamId) -> Result<&mut Stream, ServerError> {
         self.pool.get_or_create(id)
+    }
+
+    /// Changes how a stream allocates. Where buffers share nothing, each stays on its own: memory that is kept for good
+    /// would be given out again with what the last one has written.
+    ///
+    /// # Errors
+    /// When the stream cannot be made.
+    pub fn set_mode(
+        &mut self,
+        id: &StreamId,
+        mode: MemoryAllocationMode,
+    ) -> Result<(), ServerError> {
+        let mode = match self.sharing {
+            Sharing::Pages => mode,
+            Sharing::Nothing => MemoryAllocationMode::Dedicated,
+        };
+        self.stream(id)?.memory.mode(mode);
+        Ok(())
     }
 
     /// A stream, and what failed.

@@ -3,7 +3,9 @@
 use cubecl_core as cubecl;
 use cubecl_core::prelude::*;
 use cubecl_core::server::Handle;
-use cubecl_thisgpu::{CACHE_VARIABLE, PROFILE_VARIABLE, Runtime, ThisgpuDevice, ThisgpuRuntime};
+use cubecl_thisgpu::{
+    CACHE_VARIABLE, DEVICE_VARIABLE, PROFILE_VARIABLE, Runtime, ThisgpuDevice, ThisgpuRuntime,
+};
 use std::path::Path;
 use std::{fs, process};
 
@@ -108,7 +110,11 @@ fn profiles_are_of_the_device() {
         ticks.expect("there was a launch").duration()
     };
     let (short, long) = (time(1), time(2000));
-    assert!(short.as_nanos() > 0 && long > short, "{short:?}, {long:?}");
+    // A launch takes some time by itself.
+    assert!(
+        short.as_micros() >= 5 && long > short,
+        "{short:?}, {long:?}"
+    );
     let bytes = client
         .read_one(counts.clone())
         .expect("the kernels have run");
@@ -256,6 +262,13 @@ fn a_second_process_takes_kernels_from_the_cache() {
             sums::launch(&client, count.clone(), size, argument);
         }
         client.read_one(output).expect("the kernel ran");
+        let output = client.create_from_slice(u32::as_bytes(&[1, 2]));
+        // SAFETY: an index outside is a fault of the device, which is what is tested.
+        unsafe {
+            let size = CubeDim::new_single();
+            write_at::launch_unchecked(&client, count, size, argument(&output, 2), 1 << 29);
+        }
+        client.read_one(output).expect_err("a fault is an error");
         return;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", process::id()));
@@ -273,6 +286,15 @@ fn a_second_process_takes_kernels_from_the_cache() {
         let text = fs::read_to_string(&profile).expect("the profile is written");
         let rows: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
         profiles.push(rows[0].clone());
+        let failed = &rows[1];
+        assert_eq!(
+            [&rows[0]["failed"], &failed["failed"], &failed["launches"]],
+            [0, 1, 1]
+        );
+        assert_eq!(
+            (&failed["device"], &failed["cycles"]),
+            (&"timed".into(), &0.into())
+        );
     }
     fs::remove_dir_all(&folder).expect("the folder is there");
     fs::remove_file(&profile).expect("the profile is there");
@@ -293,6 +315,67 @@ fn a_second_process_takes_kernels_from_the_cache() {
     assert_eq!(first["was_kept"], false);
     assert_eq!(second["was_kept"], true);
     assert_eq!(first["cycles"], second["cycles"]);
+}
+
+/// A value that means nothing is the error of whatever comes of a launch: nothing passes for checked that is not.
+#[test]
+fn a_wrong_environment_is_an_error() {
+    const NAME: &str = "a_wrong_environment_is_an_error";
+    const WRONG: &str = "cheking";
+    if std::env::var_os(DEVICE_VARIABLE).is_some_and(|value| value == WRONG) {
+        let client = ThisgpuRuntime::client(&ThisgpuDevice::default());
+        let counts = client.create_from_slice(u32::as_bytes(&[0]));
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_single());
+        count_cubes::launch(&client, count, size, argument(&counts, 1));
+        let error = client
+            .read_one(counts)
+            .expect_err("there is no such device");
+        let expected =
+            format!("{DEVICE_VARIABLE}={WRONG} is no device; there are plain, checking, timed");
+        assert!(error.to_string().contains(&expected), "{error}");
+        return;
+    }
+    let this = std::env::current_exe().expect("a test has a binary");
+    let output = process::Command::new(this)
+        .args(["--exact", NAME])
+        .env(DEVICE_VARIABLE, WRONG)
+        .output()
+        .expect("the test binary runs");
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
+    );
+}
+
+/// Memory that is kept for good is given out again by other devices; here a second buffer is new, too, and so is one
+/// after that.
+#[test]
+fn memory_that_is_kept_is_checked_like_other() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::CHECKING);
+    let launch = |memory: &Handle| {
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(32));
+        histogram::launch(&client, count, size, argument(memory, 32), 32);
+    };
+    let empty = || client.empty(32 * size_of::<u32>());
+    let first = client.memory_persistent_allocation((), |()| empty());
+    launch(&first);
+    client.read_one(first).expect("all is written");
+    for second in [
+        client.memory_persistent_allocation((), |()| empty()),
+        empty(),
+    ] {
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(32));
+        count_cubes::launch(&client, count, size, argument(&second, 1));
+        let error = client
+            .read_one(second)
+            .expect_err("nobody has written it")
+            .to_string();
+        assert!(
+            error.contains("used before anything was written"),
+            "{error}"
+        );
+    }
 }
 
 /// A unit for each column, which adds to elements that numbers name, some more than once.

@@ -8,15 +8,30 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::process::{Command, Output};
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
-/// Set to any value, the record is written instead of compared.
+/// Where this is `1`, the record is written instead of compared.
 pub const BLESS_VARIABLE: &str = "CRANELIFT_TEST_BLESS";
 
 /// What a test without a launch, or one that fails, has if nobody has said why.
 const UNKNOWN: &str = "for no reason that is known";
+
+/// How long a test may take; one that takes longer is ended, and has failed. The longest, attention over long
+/// sequences, take minutes on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// How often it is asked whether a test has ended.
+const POLL: Duration = Duration::from_millis(5);
+
+/// So many lines of what a failing test has written to standard error are told, from the end.
+const LINES_TOLD: usize = 30;
+
+/// What a panic begins with.
+const PANIC: &str = "panicked at";
 
 /// The binary's module that is none of the suite.
 const OWN: &str = "recorded::";
@@ -45,9 +60,61 @@ impl Outcome {
     }
 }
 
-/// Parts of names of tests, or of what they write to standard error, and a reason for those that have one; the first
-/// counts.
-pub type Reasons = &'static [(&'static str, &'static str)];
+/// By what a test is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A part of its name.
+    Name(&'static str),
+    /// A part of the message of its panic.
+    Panic(&'static str),
+}
+
+impl Sign {
+    fn is_of(self, name: &str, panic: &str) -> bool {
+        match self {
+            Sign::Name(part) => name.contains(part),
+            Sign::Panic(part) => panic.contains(part),
+        }
+    }
+}
+
+/// Reasons of the tests that have one; the first counts.
+pub type Reasons = &'static [(Sign, &'static str)];
+
+/// What a test left.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// How it ended; none if it took longer than a test may.
+    pub status: Option<ExitStatus>,
+    /// What it wrote to standard output.
+    pub output: String,
+    /// What it wrote to standard error.
+    pub errors: String,
+}
+
+impl Ran {
+    /// Whether it passed.
+    pub fn has_passed(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// What its panics say, from the first one on.
+    pub fn panic(&self) -> &str {
+        let start = self.errors.find(PANIC);
+        start.map_or("", |start| &self.errors[start..])
+    }
+
+    /// How it ended, and the end of what it wrote to standard error.
+    fn told(&self) -> String {
+        let lines: Vec<&str> = self.errors.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LINES_TOLD)..];
+        let status = match self.status {
+            Some(status) => status.to_string(),
+            None => format!("ended after {} seconds", TIME_LIMIT.as_secs()),
+        };
+        format!("  {status}\n  {}", last.join("\n  "))
+    }
+}
 
 /// The suite in this binary.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +125,7 @@ pub struct Suite {
     pub record: &'static str,
     /// What is set in the environment of every test.
     pub environment: &'static [(&'static str, &'static str)],
-    /// What a test writes to standard error at a launch.
+    /// What a line of standard error begins with that tells of a launch.
     pub launched: &'static str,
     /// Why tests launch nothing.
     pub without_launch: Reasons,
@@ -79,52 +146,55 @@ impl Suite {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// What a test leaves, run with more in its environment.
+    /// Runs a test, with more in its environment.
     ///
     /// # Errors
     /// When the binary does not start.
-    pub fn run(&self, name: &str, more: &[(&str, &str)]) -> io::Result<Output> {
-        this()?
+    pub fn run(&self, name: &str, more: &[(&str, &str)]) -> io::Result<Ran> {
+        let child = this()?
             .args(["--exact", "--nocapture", "--test-threads=1", name])
             .envs(self.environment.iter().copied())
             .envs(more.iter().copied())
-            .output()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        ran(child, TIME_LIMIT)
     }
 
     /// What came of a test that has left this.
-    pub fn outcome(&self, name: &str, output: &Output) -> Outcome {
-        let said = String::from_utf8_lossy(&output.stdout);
-        let errors = String::from_utf8_lossy(&output.stderr);
+    pub fn outcome(&self, name: &str, ran: &Ran) -> Outcome {
         let reason = |reasons: Reasons| {
-            let is_it = |part: &str| name.contains(part) || errors.contains(part);
-            let found = reasons.iter().find(|(part, _)| is_it(part));
+            let found = reasons
+                .iter()
+                .find(|(sign, _)| sign.is_of(name, ran.panic()));
             found.map_or(UNKNOWN, |(_, reason)| reason)
         };
-        if !output.status.success() {
+        let mut lines = ran.errors.lines();
+        if !ran.has_passed() {
             Outcome::Failed(reason(self.failing))
-        } else if said.contains("1 ignored") {
+        } else if ran.output.contains("1 ignored") {
             Outcome::Ignored
-        } else if errors.contains(self.launched) {
+        } else if lines.any(|line| line.starts_with(self.launched)) {
             Outcome::Launched
         } else {
             Outcome::Nothing(reason(self.without_launch))
         }
     }
 
-    /// What came of all tests, with more in their environment.
+    /// What came of all tests, by name, with more in their environment.
     ///
     /// # Errors
     /// When the binary does not start.
-    pub fn outcomes(&self, more: &[(&str, &str)]) -> io::Result<BTreeMap<Outcome, Vec<String>>> {
+    pub fn outcomes(&self, more: &[(&str, &str)]) -> io::Result<BTreeMap<String, (Outcome, Ran)>> {
         let found = on_all_threads(self.names()?, |name| {
-            let output = self.run(name, more)?;
-            io::Result::Ok(self.outcome(name, &output))
+            let ran = self.run(name, more)?;
+            io::Result::Ok((self.outcome(name, &ran), ran))
         });
-        let mut outcomes = BTreeMap::<Outcome, Vec<String>>::new();
-        for (name, outcome) in found {
-            outcomes.entry(outcome?).or_default().push(name);
-        }
-        Ok(outcomes)
+        found
+            .into_iter()
+            .map(|(name, found)| Ok((name, found?)))
+            .collect()
     }
 
     /// Runs all tests, and compares with the record, or writes it if [`BLESS_VARIABLE`] is set.
@@ -132,10 +202,18 @@ impl Suite {
     /// # Errors
     /// What is not as recorded, and tests without a reason, in words.
     pub fn compare(&self) -> Result<(), String> {
-        let outcomes = self.outcomes(&[]).map_err(|error| error.to_string())?;
+        let ran = self.outcomes(&[]).map_err(|error| error.to_string())?;
+        let mut outcomes = BTreeMap::<Outcome, Vec<&str>>::new();
+        for (name, (outcome, _)) in &ran {
+            outcomes.entry(*outcome).or_default().push(name);
+        }
         for outcome in [Outcome::Nothing(UNKNOWN), Outcome::Failed(UNKNOWN)] {
             if let Some(names) = outcomes.get(&outcome) {
-                return Err(format!("{}:\n{}", outcome.heading(), names.join("\n")));
+                let told = names
+                    .iter()
+                    .map(|&name| format!("{name}\n{}", ran[name].1.told()));
+                let told: Vec<_> = told.collect();
+                return Err(format!("{}:\n{}", outcome.heading(), told.join("\n")));
             }
         }
         let mut text = format!("# {}: what comes of each test.\n", self.title);
@@ -145,18 +223,23 @@ impl Suite {
                 let _ = writeln!(text, "{name}");
             }
         }
-        if env::var_os(BLESS_VARIABLE).is_some() {
+        if env::var_os(BLESS_VARIABLE).is_some_and(|value| value == "1") {
             return fs::write(self.record, &text).map_err(|error| error.to_string());
         }
-        let recorded = self.recorded()?;
-        let changed = differences(&recorded, &text);
-        match changed.is_empty() {
-            true => Ok(()),
-            false => Err(format!(
-                "other results than recorded:\n{}",
-                changed.join("\n")
-            )),
+        let changed = differences(&self.recorded()?, &text);
+        if changed.is_empty() {
+            return Ok(());
         }
+        let changed = changed.into_iter().map(|(name, change)| {
+            let failed = ran.get(&name).filter(|(_, ran)| !ran.has_passed());
+            let told = failed.map_or(String::new(), |(_, ran)| format!("\n{}", ran.told()));
+            format!("{name}: {change}{told}")
+        });
+        let changed: Vec<_> = changed.collect();
+        Err(format!(
+            "other results than recorded:\n{}",
+            changed.join("\n")
+        ))
     }
 
     /// The names that the record has under headings that begin so.
@@ -185,6 +268,43 @@ fn this() -> io::Result<Command> {
     Ok(Command::new(env::current_exe()?))
 }
 
+/// What a process leaves that is ended if it takes longer than it may.
+fn ran(mut child: Child, limit: Duration) -> io::Result<Ran> {
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    thread::scope(|scope| {
+        let output = scope.spawn(|| text(output));
+        let errors = scope.spawn(|| text(errors));
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break Some(status);
+            }
+            if start.elapsed() > limit {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+            thread::sleep(POLL);
+        };
+        let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();
+        Ok(Ran {
+            status,
+            output: text(output),
+            errors: text(errors),
+        })
+    })
+}
+
+/// All that comes out of a pipe.
+fn text(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What came before an error is told all the same.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// What comes of each name, on as many threads as the host has; in the order of the names.
 pub fn on_all_threads<T: Send>(
     names: Vec<String>,
@@ -209,8 +329,8 @@ pub fn on_all_threads<T: Send>(
     found
 }
 
-/// The tests that have other headings in one record than in the other.
-fn differences(recorded: &str, now: &str) -> Vec<String> {
+/// The tests that have other headings in one record than in the other, and which.
+fn differences(recorded: &str, now: &str) -> Vec<(String, String)> {
     let [recorded, now] = [recorded, now].map(headings);
     let names = recorded
         .keys()
@@ -222,7 +342,8 @@ fn differences(recorded: &str, now: &str) -> Vec<String> {
                 Some(heading) => format!("`{heading}`"),
                 None => "absent".to_owned(),
             };
-            format!("{name}: {} was {}", of(&now), of(&recorded))
+            let change = format!("{} was {}", of(&now), of(&recorded));
+            ((*name).to_owned(), change)
         })
         .collect()
 }
@@ -250,15 +371,59 @@ mod tests {
     #[test]
     fn a_test_under_another_heading_is_a_difference() {
         let record = "# T.\n\n## passed with a launch: 2\na::b\na::c\n\n## failed: why: 1\nd\n";
-        assert_eq!(differences(record, record), [""; 0]);
+        assert_eq!(differences(record, record), []);
         let now = "# T.\n\n## passed with a launch: 2\na::b\nd\n\n## ignored by its author: 1\ne\n";
-        assert_eq!(
-            differences(record, now),
-            [
-                "a::c: absent was `passed with a launch`",
-                "d: `passed with a launch` was `failed: why`",
-                "e: `ignored by its author` was absent",
-            ]
+        let expected = [
+            ("a::c", "absent was `passed with a launch`"),
+            ("d", "`passed with a launch` was `failed: why`"),
+            ("e", "`ignored by its author` was absent"),
+        ];
+        let expected = expected.map(|(name, change)| (name.to_owned(), change.to_owned()));
+        assert_eq!(differences(record, now), expected);
+    }
+
+    const SUITE: Suite = Suite {
+        title: "T",
+        record: "",
+        environment: &[],
+        launched: "launch ",
+        without_launch: &[(Sign::Name("host"), "about the host's side")],
+        failing: &[(Sign::Panic("no fragments"), "no matrix instructions")],
+    };
+
+    /// What a shell leaves.
+    fn left(script: &str, limit: Duration) -> Ran {
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", script]).stdin(Stdio::null());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        ran(child.spawn().expect("there is a shell"), limit).expect("it runs")
+    }
+
+    #[test]
+    fn outcomes_are_known_by_what_happened_not_by_words() {
+        let outcome = |name, script| SUITE.outcome(name, &left(script, TIME_LIMIT));
+        assert_eq!(outcome("a", "echo launch k >&2"), Outcome::Launched);
+        let about = outcome("a", "echo before the launch of k >&2");
+        assert_eq!(about, Outcome::Nothing(UNKNOWN));
+        let host = outcome("host", "true");
+        assert_eq!(host, Outcome::Nothing("about the host's side"));
+        let known = outcome(
+            "a",
+            "echo thread a panicked at b: no fragments >&2; exit 101",
+        );
+        assert_eq!(known, Outcome::Failed("no matrix instructions"));
+        let other = "echo no fragments: launch k >&2; echo panicked at b: 1 is not 2 >&2; exit 101";
+        assert_eq!(outcome("a", other), Outcome::Failed(UNKNOWN));
+    }
+
+    #[test]
+    fn a_test_that_hangs_has_failed_and_says_so() {
+        let ran = left("echo begun >&2; exec sleep 60", Duration::from_millis(100));
+        assert!(!ran.has_passed());
+        let told = ran.told();
+        assert!(
+            told.contains("ended after") && told.contains("begun"),
+            "{told}"
         );
     }
 

@@ -28,8 +28,9 @@ impl Options {
     /// # Errors
     /// When it says something else.
     pub fn parse(steps: usize, picture: &str) -> Result<Options, Error> {
+        let default = ThisGpu::default();
         let mut options = Options {
-            device: ThisGpu::default(),
+            device: default,
             steps,
             picture: picture.into(),
         };
@@ -40,8 +41,13 @@ impl Options {
                 value.ok_or_else(|| format!("{argument} is followed by a value"))
             };
             match argument.as_str() {
-                "--check" => options.device = ThisGpu::checking(),
-                "--steps" => options.steps = value()?.parse()?,
+                "--check" => options.device = default.checked(),
+                "--steps" => {
+                    let steps = value()?;
+                    let parsed = steps.parse().ok().filter(|&steps| steps > 0);
+                    options.steps =
+                        parsed.ok_or_else(|| format!("--steps {steps}: a number, 1 or more"))?;
+                }
                 "--out" => options.picture = value()?.into(),
                 _ => {
                     return Err(

@@ -1,19 +1,46 @@
 //! Whether two outcomes are one.
+//!
+//! A number may be apart from what is expected by some steps of its type at its own size. Where it is small beside the
+//! largest number of its tensor, as sums are in which much cancels, steps are those of a number of a [`SMALL`] part of
+//! the largest. In no type is a number right that is wrong by more than [`MOST`] of itself, or of that.
 
 use crate::run::{GRADIENT, Outcome};
 use burn::tensor::TensorData;
 
-/// Compares what came of a case with what the reference says: floats may be apart by `tolerance`, gradients by
-/// `of_gradients` at least, as a part of the largest of their tensor; everything else is the same.
+/// Smaller numbers, as a part of the largest of their tensor, have the steps of this part.
+const SMALL: f64 = 1.0 / 8.0;
+
+/// How far a number may be apart at most, as a part of itself: steps of bf16 are large.
+const MOST: f64 = 0.05;
+
+/// How far numbers may be apart.
+#[derive(Clone, Copy)]
+pub struct Tolerance {
+    /// A step of their type at 1.
+    pub step: f64,
+    /// So many steps.
+    pub steps: f64,
+    /// The same for gradients.
+    pub of_gradients: f64,
+}
+
+impl Tolerance {
+    /// How many steps a tensor may be apart.
+    fn of(self, name: &str) -> f64 {
+        let steps = match name.starts_with(GRADIENT) {
+            true => self.of_gradients,
+            false => self.steps,
+        };
+        steps.min(MOST / self.step)
+    }
+}
+
+/// Compares what came of a case with what the reference says. Integers and booleans are the same. Gives by how many
+/// steps floats are apart, at most.
 ///
 /// # Errors
 /// Where they differ first, in each tensor.
-pub fn compare(
-    found: &Outcome,
-    expected: &Outcome,
-    tolerance: f64,
-    of_gradients: f64,
-) -> Result<(), String> {
+pub fn compare(found: &Outcome, expected: &Outcome, tolerance: Tolerance) -> Result<f64, String> {
     let names = |outcome: &Outcome| {
         outcome
             .iter()
@@ -27,36 +54,37 @@ pub fn compare(
             names(expected)
         ));
     }
-    let pairs = found.iter().zip(expected);
-    let differences: Vec<String> = pairs
-        .filter_map(|((name, found), (_, expected))| {
-            let tolerance = match name.starts_with(GRADIENT) {
-                true => tolerance.max(of_gradients),
-                false => tolerance,
-            };
-            let difference = difference(found, expected, tolerance)?;
-            Some(format!("{name}: {difference}"))
-        })
-        .collect();
+    let (mut differences, mut most) = (Vec::new(), 0.0f64);
+    for ((name, found), (_, expected)) in found.iter().zip(expected) {
+        match difference(found, expected, tolerance.step, tolerance.of(name)) {
+            Ok(steps) => most = most.max(steps),
+            Err(difference) => differences.push(format!("{name}: {difference}")),
+        }
+    }
     match differences.is_empty() {
-        true => Ok(()),
+        true => Ok(most),
         false => Err(differences.join("\n")),
     }
 }
 
-fn difference(found: &TensorData, expected: &TensorData, tolerance: f64) -> Option<String> {
+fn difference(
+    found: &TensorData,
+    expected: &TensorData,
+    step: f64,
+    steps: f64,
+) -> Result<f64, String> {
     if found.shape() != expected.shape() {
-        return Some(format!(
+        return Err(format!(
             "the shape is {:?}, not {:?}",
             found.shape(),
             expected.shape()
         ));
     }
     if let (Ok(found), Ok(expected)) = (found.as_slice::<i64>(), expected.as_slice::<i64>()) {
-        return first(found, expected, |a, b| a == b);
+        return first(found, expected, |a, b| a == b).map(|()| 0.0);
     }
     let (Ok(found), Ok(expected)) = (found.as_slice::<f64>(), expected.as_slice::<f64>()) else {
-        return Some(format!(
+        return Err(format!(
             "a tensor of {:?}, not of {:?}",
             found.dtype(),
             expected.dtype()
@@ -64,24 +92,63 @@ fn difference(found: &TensorData, expected: &TensorData, tolerance: f64) -> Opti
     };
     let finite = expected.iter().filter(|value| value.is_finite());
     let largest = finite.fold(0.0f64, |most, value| most.max(value.abs()));
-    first(found, expected, |a, b| match b.is_finite() {
-        true => (a - b).abs() <= tolerance * largest,
-        false => a == b || a.is_nan() && b.is_nan(),
-    })
+    let apart = |a: f64, b: f64| match b.is_finite() {
+        // Zeros of which none is anything else are exact.
+        true if a == b => 0.0,
+        true => (a - b).abs() / (step * b.abs().max(SMALL * largest)),
+        false if a == b || a.is_nan() && b.is_nan() => 0.0,
+        false => f64::INFINITY,
+    };
+    // Written so that what is no number is apart from all.
+    first(found, expected, |&a, &b| apart(a, b) <= steps)?;
+    let pairs = found.iter().zip(expected);
+    Ok(pairs.fold(0.0, |most, (&a, &b)| most.max(apart(a, b))))
 }
 
-/// The first place where two slices differ, and how many there are.
+/// Looks for places where two slices differ.
+///
+/// # Errors
+/// The first one, and how many there are.
 fn first<T: std::fmt::Debug>(
     found: &[T],
     expected: &[T],
     is_same: impl Fn(&T, &T) -> bool,
-) -> Option<String> {
+) -> Result<(), String> {
     let pairs = found.iter().zip(expected).enumerate();
     let mut wrong = pairs.filter(|(_, (a, b))| !is_same(a, b));
-    let (place, (a, b)) = wrong.next()?;
+    let Some((place, (a, b))) = wrong.next() else {
+        return Ok(());
+    };
     let others = wrong.count();
-    Some(format!(
+    Err(format!(
         "element {place} is {a:?}, not {b:?}; {others} others of {} differ",
         found.len()
     ))
+}
+
+/// What nobody should take for right is refused with any tolerance, in the type with the largest steps.
+#[test]
+fn wrong_values_are_noticed_whatever_the_tolerance() {
+    let bf16 = Tolerance {
+        step: 1.0 / 128.0,
+        steps: 128.0,
+        of_gradients: 128.0,
+    };
+    let outcome =
+        |values: [f64; 3]| vec![(GRADIENT.to_string(), TensorData::new(values.to_vec(), [3]))];
+    let expected = [8.0, -1.0, 0.25];
+    let compare = |found: [f64; 3]| compare(&outcome(found), &outcome(expected), bf16);
+    assert_eq!(compare(expected), Ok(0.0));
+    // Of the largest 0.4, of the others an eighth of that.
+    assert!(compare([8.3, -1.04, 0.29]).is_ok_and(|steps| steps > 4.0));
+    for wrong in [
+        expected.map(|value| value / 2.0),
+        [0.0; 3],
+        [8.5, -1.0, 0.25],
+        [8.0, -0.9, 0.25],
+        [8.0, -1.0, 0.35],
+        [8.0, -1.0, f64::NAN],
+    ] {
+        assert!(compare(wrong).is_err(), "{wrong:?}");
+    }
 }

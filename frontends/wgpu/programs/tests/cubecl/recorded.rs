@@ -1,7 +1,7 @@
 //! What comes of each test beside what comes of it in `frontends/cubecl`, where kernels are compiled without WGSL.
 
 use std::collections::BTreeSet;
-use thisgpu_recorded::{Reasons, Suite, on_all_threads};
+use thisgpu_recorded::{Suite, on_all_threads};
 
 /// The tests as `frontends/cubecl` has them.
 const FIRST_ROUTE: Suite = Suite {
@@ -17,18 +17,17 @@ const FIRST_ROUTE: Suite = Suite {
 };
 
 /// Tests that launch by the first route and fail by this one, by parts of their names, and why.
-const REASONS: Reasons = &[(
+const REASONS: &[(&str, &str)] = &[(
     "test_kernel_different_rank",
     "units behind the last element read behind the end, in a module without runtime checks",
 )];
 
 /// What a test says at the end: nothing if it passed.
 fn failure(name: &str) -> Option<String> {
-    let output = FIRST_ROUTE
+    let ran = FIRST_ROUTE
         .run(name, &[])
         .expect("the test binary runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (!output.status.success()).then_some(said)
+    (!ran.has_passed()).then_some(ran.errors)
 }
 
 /// Each test that launches by the first route passes, or has a reason.
