@@ -33,6 +33,7 @@ pub use resources::{BeyondBounds, RECURSION_BYTES};
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
+use crate::emit::constants::CONSTANTS;
 pub use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
@@ -349,6 +350,18 @@ impl Object {
             .filter(|name| !defined.contains(name))
             .collect();
         missing.into_iter().collect()
+    }
+
+    /// The first relocation of constants that are not there: by name what has it, and its byte offset.
+    fn dangling_constant(&self) -> Option<(&str, u32)> {
+        let functions = self.functions.iter().map(|f| (&f.name, &f.relocations));
+        let data = self.data.iter().map(|d| (&d.name, &d.relocations));
+        functions.chain(data).find_map(|(owner, relocations)| {
+            let mut constants = (relocations.iter()).filter(|r| r.kind == RelocationKind::Const);
+            let is_there = |r: &Relocation| r.symbol == CONSTANTS && !self.constants.is_empty();
+            let dangling = constants.find(|r| !is_there(r))?;
+            Some((owner.as_str(), dangling.offset))
+        })
     }
 }
 

@@ -41,6 +41,14 @@ pub enum ReadError {
         /// What is wrong.
         reason: String,
     },
+    /// A relocation of constants in an object that has none, or by another symbol than theirs.
+    #[error("{owner}+{offset:#x}: a relocation of constants that are not there")]
+    Constants {
+        /// Function or data object.
+        owner: String,
+        /// Byte offset.
+        offset: u32,
+    },
     /// The note is missing or of another version.
     #[error("the note `{NOTE_NAME}` is {0}")]
     Note(String),
@@ -124,7 +132,13 @@ impl Object {
             object.types = types;
             object.statics = statics;
         }
-        Ok(object)
+        match object.dangling_constant() {
+            None => Ok(object),
+            Some((owner, offset)) => Err(ReadError::Constants {
+                owner: owner.to_owned(),
+                offset,
+            }),
+        }
     }
 
     /// Gives functions what a section says of them by name.

@@ -563,6 +563,31 @@ fn refuses_what_is_no_object() {
     assert!(matches!(outside.write(), Err(WriteError::Outside { .. })));
 }
 
+/// Constants that are not there, or have another name, are found before a file without them is written, and in a file.
+#[test]
+fn relocations_of_constants_have_constants() {
+    let whole = constants();
+    let mut file = whole.write().expect("it has its constants");
+    let name = (file.windows(7).position(|part| part == b".const\0")).expect("there is a section");
+    file[name + 1] = b'C';
+    let error = Object::read(&file).expect_err("the constants are another's");
+    assert_eq!(
+        error.to_string(),
+        "f+0x0: a relocation of constants that are not there"
+    );
+    let mut without = whole.clone();
+    without.constants.clear();
+    let mut renamed = whole;
+    renamed.functions[0].relocations[1].symbol = "others".to_owned();
+    for (object, expected) in [(without, 0), (renamed, 16)] {
+        let error = object.write().expect_err("there are no such constants");
+        assert!(
+            matches!(error, WriteError::Constants { offset, .. } if offset == expected),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn lines() {
     let f = &sample().functions[0];

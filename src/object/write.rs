@@ -34,6 +34,14 @@ pub enum WriteError {
         /// Byte offset.
         offset: u32,
     },
+    /// A relocation of constants in an object that has none, or by another symbol than theirs.
+    #[error("{owner}+{offset:#x}: a relocation of constants that are not there")]
+    Constants {
+        /// Function or data object.
+        owner: String,
+        /// Byte offset.
+        offset: u32,
+    },
     /// A file with addresses whose words cannot hold them.
     #[error("cannot link: {0}")]
     Link(LinkErrors),
@@ -268,6 +276,9 @@ impl Object {
 
     fn check(&self) -> Result<(), WriteError> {
         let mut seen = hashbrown::HashSet::new();
+        if !self.constants.is_empty() {
+            seen.insert(CONSTANTS);
+        }
         let names = self
             .functions
             .iter()
@@ -292,6 +303,10 @@ impl Object {
             .data
             .iter()
             .map(|d| (&d.name, d.contents.len(), &d.relocations, 8));
+        if let Some((owner, offset)) = self.dangling_constant() {
+            let owner = owner.to_owned();
+            return Err(WriteError::Constants { owner, offset });
+        }
         for (owner, len, relocations, size) in functions.chain(data) {
             if let Some(r) = relocations
                 .iter()

@@ -1,8 +1,9 @@
 //! Time on the device, as the simulator's reports give it.
 //!
-//! A window measures the cycles of the launches in it on a device that counts them, and the instructions that warps
-//! issued on another; each stands for a nanosecond (*assumed*), and every launch takes [`LAUNCH`] besides. The host's
-//! clock says nothing about the device.
+//! A window measures the launches in it. On a device that counts cycles each is a nanosecond (*assumed*). On another
+//! one each instruction of a warp takes [`INSTRUCTION`], about what the simulator takes itself; who measures the device
+//! in windows of so and so many milliseconds, as CubeCL's autotune does, takes about that time of the host's. Every
+//! launch takes [`LAUNCH`] besides. The host's clock has no part in it, so the same work takes the same time.
 
 use cranelift_thisgpu::Report;
 use cubecl_common::profile::{Duration, Instant, ProfileDuration, ProfileTicks};
@@ -11,9 +12,11 @@ use cubecl_environment::stream::StreamId;
 use cubecl_server::server::{ProfileError, ProfilingToken, ServerError};
 use hashbrown::HashMap;
 
-/// What a launch takes beside its kernel, in nanoseconds: *assumed*, as the drivers of GPUs have it. Who measures what
-/// an empty launch costs, as CubeCL's autotune does for windows of 20 ms, is done after some thousands.
+/// What a launch takes beside its kernel, in nanoseconds: *assumed*, as the drivers of GPUs have it, and as here.
 const LAUNCH: u64 = 5_000;
+
+/// What an instruction of a warp takes where no cycles are counted, in nanoseconds: *assumed*, one for each lane.
+const INSTRUCTION: u64 = 32;
 
 /// A window: the stream that it is of, and what it knows.
 struct Window {
@@ -43,7 +46,7 @@ impl Profiler {
         let stats = &report.stats;
         self.done += LAUNCH;
         self.done += match stats.cycles {
-            0 => stats.warp_instructions,
+            0 => INSTRUCTION * stats.warp_instructions,
             cycles => cycles,
         };
     }

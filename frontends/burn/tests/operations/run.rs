@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub type Outcome = Vec<(String, TensorData)>;
 
 /// What the names of gradients begin with.
-pub const GRADIENT: &str = "gradient";
+const GRADIENT: &str = "gradient";
 
 /// Reads the gradient of an input.
 type Gradient = Box<dyn Fn(&Gradients) -> Option<Result<TensorData, String>>>;
@@ -111,6 +111,23 @@ impl Run {
         self.constant_of(values, shape)
     }
 
+    /// Eighths of whole numbers in a range, without a gradient: sums and products of a few are the same in every type
+    /// of float.
+    pub fn eighths<const D: usize>(&mut self, shape: [usize; D], range: Range<i32>) -> Tensor<D> {
+        let values = (0..shape.iter().product())
+            .map(|_| self.chance.random_range(range.clone()) as f32 / 8.0)
+            .collect();
+        self.constant_of(values, shape)
+    }
+
+    /// Whole numbers in a range, with a gradient: sums are the same in every type of float, up to 256.
+    pub fn whole<const D: usize>(&mut self, shape: [usize; D], range: Range<i32>) -> Tensor<D> {
+        let values = (0..shape.iter().product())
+            .map(|_| self.chance.random_range(range.clone()) as f32)
+            .collect();
+        self.input(values, shape)
+    }
+
     /// Whole numbers around 0, each once, in some order, with a gradient: as every type of float has them, up to 256.
     pub fn distinct<const D: usize>(&mut self, shape: [usize; D]) -> Tensor<D> {
         let count: usize = shape.iter().product();
@@ -147,13 +164,13 @@ impl Run {
         Tensor::from_data(TensorData::new(values, shape), &self.device)
     }
 
-    /// A result, by whose sum, each element with a weight of its own, gradients are.
+    /// A result, by whose sum, each element with a weight of its own, gradients are. Weights are eighths.
     ///
     /// # Errors
     /// What the device says.
     pub fn float<const D: usize>(&mut self, tensor: Tensor<D>) -> Result<(), String> {
         let data = read(tensor.clone())?;
-        let weights = self.constant(tensor.dims(), -1.0..1.0);
+        let weights = self.eighths(tensor.dims(), -8..9);
         let part = (tensor * weights).sum();
         self.total = Some(match self.total.take() {
             Some(total) => total + part,
