@@ -14,6 +14,7 @@ impl Chance {
     }
 
     /// A number in a range.
+    #[allow(dead_code, reason = "not every example draws some")]
     pub fn float(&mut self, range: Range<f32>) -> f32 {
         self.0.random_range(range)
     }

@@ -4,6 +4,7 @@ use crate::random::Random;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::argument::{Argument, Kind, Value};
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid};
+use cranelift_thisgpu::launch::MAX_GRID;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 use std::sync::LazyLock;
@@ -47,6 +48,9 @@ static CODE: LazyLock<Code> = LazyLock::new(|| {
 /// Bytes of device memory.
 const MEMORY: u64 = 1 << 20;
 
+/// Blocks of a launch at most: its budget does not count those that have ended.
+const MOST_BLOCKS: u32 = 1 << 12;
+
 /// A value that need not fit its parameter.
 struct Any(Value);
 
@@ -71,6 +75,20 @@ fn extents(random: &mut Random) -> [u32; 3] {
     let mut extents = [1; 3];
     extents[..most].fill_with(|| extent(random));
     extents
+}
+
+/// Blocks of a launch. One that comes to run has at most [`MOST_BLOCKS`].
+fn grid(random: &mut Random) -> [u32; 3] {
+    let grid = extents(random);
+    let comes_to_run = grid
+        .iter()
+        .zip(MAX_GRID)
+        .all(|(&n, most)| (1..=most).contains(&n));
+    let blocks = grid.iter().map(|&n| u128::from(n)).product::<u128>();
+    match comes_to_run && blocks > u128::from(MOST_BLOCKS) {
+        true => [grid[0].min(MOST_BLOCKS), 1, 1],
+        false => grid,
+    }
 }
 
 /// A kernel is launched once. It may refuse, fault or end.
@@ -103,7 +121,7 @@ fn launched(random: &mut Random) -> Result<(), DeviceError> {
     let module = device.load(&*CODE)?;
     let kernel = module.kernel(random.pick(&["store", "vectors", "waits"]))?;
     let buffer = device.allocate(random.pick(&[0, 1, 4, 63, 256, MEMORY / 2, MEMORY]))?;
-    let mut launch = (kernel.launch(Grid::new(extents(random), extents(random))))
+    let mut launch = (kernel.launch(Grid::new(grid(random), extents(random))))
         .shared(random.pick(&[0, 0, 0, 1, 64, 49_152, u32::MAX]));
     let fitting: &[(Kind, usize)] = match kernel.name() {
         "store" => &[
