@@ -2,14 +2,8 @@
 
 mod common;
 
-use common::{fail, succeed};
+use common::{fail, kernel, succeed};
 use serde_json::Value;
-use std::path::Path;
-
-fn kernel(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/kernels");
-    root.join(format!("{name}.clif")).display().to_string()
-}
 
 #[test]
 fn the_same_settings_make_no_difference() {

@@ -5,16 +5,11 @@ mod chrome;
 mod common;
 
 use chrome::{Slice, Trace};
-use common::{Folder, succeed};
+use common::{Folder, kernel, succeed};
 use cranelift_thisgpu::compile::Pass;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-fn kernel(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/kernels");
-    root.join(format!("{name}.clif")).display().to_string()
-}
 
 fn read(path: &str) -> Trace {
     let text = std::fs::read_to_string(path).unwrap();

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A folder of its own for a test, removed afterwards.
@@ -33,6 +33,12 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The path of a kernel of the filetests.
+pub fn kernel(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/kernels");
+    root.join(format!("{name}.clif")).display().to_string()
 }
 
 /// Runs a command.
