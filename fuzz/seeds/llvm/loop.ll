@@ -1,3 +1,4 @@
+target datalayout = "e-p:64:64-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 define void @k(ptr %out, i32 %count) {
 start:
   %none = icmp eq i32 %count, 0
