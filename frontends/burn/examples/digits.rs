@@ -62,12 +62,12 @@ struct Digits(Chance);
 impl Digits {
     /// A digit, and its pixels from 0 to 1.
     fn draw(&mut self) -> (i32, Vec<f32>) {
-        let digit = self.0.below(DIGITS.len());
-        let (slant, size) = (self.0.float(-0.25..0.25), self.0.float(0.8..1.1));
-        let place = [self.0.float(2.5..4.5), self.0.float(1.0..2.5)];
+        let digit = self.0.number(0..DIGITS.len());
+        let (slant, size) = (self.0.number(-0.25..0.25), self.0.number(0.8..1.1));
+        let place = [self.0.number(2.5..4.5), self.0.number(1.0..2.5)];
         let mut pixels = vec![0.0; SIDE * SIDE];
         for pixel in &mut pixels {
-            *pixel = self.0.float(0.0..0.3);
+            *pixel = self.0.number(0.0..0.3);
         }
         let strokes = SEGMENTS.iter().enumerate();
         for (_, [from, to]) in strokes.filter(|(bit, _)| DIGITS[digit] >> bit & 1 != 0) {

@@ -80,7 +80,11 @@ impl Task for Sorting {
     }
 
     fn batch(&mut self) -> Self::Batch {
-        let row = |chance: &mut Chance| (0..LENGTH).map(|_| chance.below(NUMBERS) as i32).collect();
+        let row = |chance: &mut Chance| {
+            (0..LENGTH)
+                .map(|_| chance.number(0..NUMBERS) as i32)
+                .collect()
+        };
         (0..BATCH).map(|_| row(&mut self.0)).collect()
     }
 

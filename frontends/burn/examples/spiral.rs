@@ -46,9 +46,9 @@ struct Spiral(Chance);
 impl Spiral {
     /// A point of the plane, both coordinates from −1 to 1, and its arm.
     fn point(&mut self) -> ([f32; 2], i32) {
-        let arm = self.0.below(2);
-        let along = self.0.float(0.05..1.0);
-        let angle = TAU * (1.5 * along + 0.5 * arm as f32) + self.0.float(-0.2..0.2);
+        let arm = self.0.number(0..2usize);
+        let along = self.0.number(0.05..1.0);
+        let angle = TAU * (1.5 * along + 0.5 * arm as f32) + self.0.number(-0.2..0.2);
         ([along * angle.cos(), along * angle.sin()], arm as i32)
     }
 }

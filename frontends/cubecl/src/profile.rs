@@ -1,9 +1,9 @@
 //! Time on the device, as the simulator's reports give it.
 //!
-//! A window measures the launches in it. On a device that counts cycles each is a nanosecond (*assumed*). On another
-//! one each instruction of a warp takes [`INSTRUCTION`], about what the simulator takes itself; who measures the device
-//! in windows of so and so many milliseconds, as CubeCL's autotune does, takes about that time of the host's. Every
-//! launch takes [`LAUNCH`] besides. The host's clock has no part in it, so the same work takes the same time.
+//! A window measures the launches in it. On a device that counts cycles, a cycle is a nanosecond (*assumed*). On others
+//! an instruction of a warp takes [`INSTRUCTION`]. Every launch takes [`LAUNCH`] besides. The host's clock has no part
+//! in it, so the same work takes the same time. Both numbers are near what the simulator takes: a window of 20 ms, as
+//! CubeCL's autotune wants it to measure a launch, is full after some thousands.
 
 use cranelift_thisgpu::Report;
 use cubecl_common::profile::{Duration, Instant, ProfileDuration, ProfileTicks};
@@ -12,10 +12,10 @@ use cubecl_environment::stream::StreamId;
 use cubecl_server::server::{ProfileError, ProfilingToken, ServerError};
 use hashbrown::HashMap;
 
-/// What a launch takes beside its kernel, in nanoseconds: *assumed*, as the drivers of GPUs have it, and as here.
+/// What a launch takes beside its kernel, in nanoseconds (*assumed*).
 const LAUNCH: u64 = 5_000;
 
-/// What an instruction of a warp takes where no cycles are counted, in nanoseconds: *assumed*, one for each lane.
+/// What an instruction of a warp takes where no cycles are counted, in nanoseconds (*assumed*): one for each lane.
 const INSTRUCTION: u64 = 32;
 
 /// A window: the stream that it is of, and what it knows.

@@ -113,8 +113,8 @@ impl Streams {
         self.pool.get_or_create(id)
     }
 
-    /// Changes how a stream allocates. Where buffers share nothing, each stays on its own: memory that is kept for good
-    /// would be given out again with what the last one has written.
+    /// Changes how a stream allocates, but where buffers share nothing: memory that is kept for good would be given out
+    /// again with what the last one has written, so each stays on its own, as it began.
     ///
     /// # Errors
     /// When the stream cannot be made.
@@ -123,11 +123,9 @@ impl Streams {
         id: &StreamId,
         mode: MemoryAllocationMode,
     ) -> Result<(), ServerError> {
-        let mode = match self.sharing {
-            Sharing::Pages => mode,
-            Sharing::Nothing => MemoryAllocationMode::Dedicated,
-        };
-        self.stream(id)?.memory.mode(mode);
+        if self.sharing == Sharing::Pages {
+            self.stream(id)?.memory.mode(mode);
+        }
         Ok(())
     }
 

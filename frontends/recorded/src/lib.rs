@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
@@ -29,6 +30,9 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// So many lines of what a failing test has written to standard error are told, from the end.
 const LINES_TOLD: usize = 30;
+
+/// The exit status of a test binary with a test that fails.
+const FAILED: i32 = 101;
 
 /// What a panic begins with.
 const PANIC: &str = "panicked at";
@@ -93,19 +97,34 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Whether it passed.
+    /// Whether it passed, or was left out by its author.
     pub fn has_passed(&self) -> bool {
-        self.status.is_some_and(|status| status.success())
+        let is_well = self.status.is_some_and(|status| status.success());
+        is_well && (self.counts("1 passed") || self.is_ignored())
     }
 
-    /// What its panics say, from the first one on.
+    /// Whether its author leaves it out.
+    fn is_ignored(&self) -> bool {
+        self.counts("1 ignored")
+    }
+
+    /// Whether the last line of a test binary that has passed says so.
+    fn counts(&self, what: &str) -> bool {
+        let mut lines = self.output.lines();
+        lines.any(|line| line.starts_with("test result: ok. ") && line.contains(what))
+    }
+
+    /// What its panics say, from the first one on; nothing of a process that did not end as a failing test does.
     pub fn panic(&self) -> &str {
+        if self.status.and_then(|status| status.code()) != Some(FAILED) {
+            return "";
+        }
         let start = self.errors.find(PANIC);
         start.map_or("", |start| &self.errors[start..])
     }
 
     /// How it ended, and the end of what it wrote to standard error.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let lines: Vec<&str> = self.errors.lines().collect();
         let last = &lines[lines.len().saturating_sub(LINES_TOLD)..];
         let status = match self.status {
@@ -137,9 +156,12 @@ impl Suite {
     /// The names of the tests, in order.
     ///
     /// # Errors
-    /// When the binary does not start.
+    /// When the binary does not start, or does not list its tests.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let output = this()?.args(["--list", "--format=terse"]).output()?;
+        if !output.status.success() {
+            return Err(io::Error::other(format!("--list: {}", output.status)));
+        }
         let text = String::from_utf8_lossy(&output.stdout);
         let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
         let names = names.filter(|name| !name.starts_with(OWN));
@@ -151,15 +173,14 @@ impl Suite {
     /// # Errors
     /// When the binary does not start.
     pub fn run(&self, name: &str, more: &[(&str, &str)]) -> io::Result<Ran> {
-        let child = this()?
+        let mut command = this()?;
+        let command = command
             .args(["--exact", "--nocapture", "--test-threads=1", name])
+            // Names of functions are no reasons.
+            .env("RUST_BACKTRACE", "0")
             .envs(self.environment.iter().copied())
-            .envs(more.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        ran(child, TIME_LIMIT)
+            .envs(more.iter().copied());
+        ran(command, TIME_LIMIT)
     }
 
     /// What came of a test that has left this.
@@ -173,7 +194,7 @@ impl Suite {
         let mut lines = ran.errors.lines();
         if !ran.has_passed() {
             Outcome::Failed(reason(self.failing))
-        } else if ran.output.contains("1 ignored") {
+        } else if ran.is_ignored() {
             Outcome::Ignored
         } else if lines.any(|line| line.starts_with(self.launched)) {
             Outcome::Launched
@@ -268,41 +289,40 @@ fn this() -> io::Result<Command> {
     Ok(Command::new(env::current_exe()?))
 }
 
-/// What a process leaves that is ended if it takes longer than it may.
-fn ran(mut child: Child, limit: Duration) -> io::Result<Ran> {
-    let (output, errors) = (child.stdout.take(), child.stderr.take());
-    thread::scope(|scope| {
-        let output = scope.spawn(|| text(output));
-        let errors = scope.spawn(|| text(errors));
-        let start = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break Some(status);
-            }
-            if start.elapsed() > limit {
-                child.kill()?;
-                child.wait()?;
-                break None;
-            }
-            thread::sleep(POLL);
-        };
-        let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();
-        Ok(Ran {
-            status,
-            output: text(output),
-            errors: text(errors),
-        })
+/// Runs a process, and ends it if it takes longer than it may. It writes into files: a process that it has started, and
+/// that goes on, keeps no pipe open that somebody reads to its end.
+fn ran(command: &mut Command, limit: Duration) -> io::Result<Ran> {
+    let (mut output, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(errors.try_clone()?)
+        .spawn()?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        thread::sleep(POLL);
+    };
+    Ok(Ran {
+        status,
+        output: text(&mut output)?,
+        errors: text(&mut errors)?,
     })
 }
 
-/// All that comes out of a pipe.
-fn text(pipe: Option<impl Read>) -> String {
+/// All that is in a file.
+fn text(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // What came before an error is told all the same.
-        let _ = pipe.read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What comes of each name, on as many threads as the host has; in the order of the names.
@@ -393,37 +413,57 @@ mod tests {
 
     /// What a shell leaves.
     fn left(script: &str, limit: Duration) -> Ran {
-        let mut command = Command::new("sh");
-        let command = command.args(["-c", script]).stdin(Stdio::null());
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        ran(child.spawn().expect("there is a shell"), limit).expect("it runs")
+        ran(Command::new("sh").args(["-c", script]), limit).expect("there is a shell")
     }
 
     #[test]
     fn outcomes_are_known_by_what_happened_not_by_words() {
-        let outcome = |name, script| SUITE.outcome(name, &left(script, TIME_LIMIT));
-        assert_eq!(outcome("a", "echo launch k >&2"), Outcome::Launched);
-        let about = outcome("a", "echo before the launch of k >&2");
+        let outcome = |name, script: &str| SUITE.outcome(name, &left(script, TIME_LIMIT));
+        let passed = |name, script| {
+            let end = "echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
+            outcome(name, &format!("{script}; {end}"))
+        };
+        assert_eq!(passed("a", "echo launch k >&2"), Outcome::Launched);
+        let about = passed("a", "echo before the launch of k >&2; echo 1 ignored");
         assert_eq!(about, Outcome::Nothing(UNKNOWN));
-        let host = outcome("host", "true");
+        let host = passed("host", "true");
         assert_eq!(host, Outcome::Nothing("about the host's side"));
-        let known = outcome(
-            "a",
-            "echo thread a panicked at b: no fragments >&2; exit 101",
-        );
-        assert_eq!(known, Outcome::Failed("no matrix instructions"));
+        let ignored = outcome("a", "echo 'test result: ok. 0 passed; 0 failed; 1 ignored'");
+        assert_eq!(ignored, Outcome::Ignored);
+        // No test has run.
+        for script in [
+            "echo launch k >&2",
+            "echo 'test result: ok. 0 passed; 0 failed'",
+        ] {
+            assert_eq!(outcome("host", script), Outcome::Failed(UNKNOWN));
+        }
+        let known = "echo thread a panicked at b: no fragments >&2;";
+        let failed = outcome("a", &format!("{known} exit 101"));
+        assert_eq!(failed, Outcome::Failed("no matrix instructions"));
+        let killed = outcome("a", &format!("{known} kill -9 $$"));
+        assert_eq!(killed, Outcome::Failed(UNKNOWN));
         let other = "echo no fragments: launch k >&2; echo panicked at b: 1 is not 2 >&2; exit 101";
         assert_eq!(outcome("a", other), Outcome::Failed(UNKNOWN));
     }
 
+    /// Also where it has started a process that goes on.
     #[test]
     fn a_test_that_hangs_has_failed_and_says_so() {
-        let ran = left("echo begun >&2; exec sleep 60", Duration::from_millis(100));
+        let start = Instant::now();
+        let ran = left(
+            "echo begun >&2; sleep 60; echo x",
+            Duration::from_millis(100),
+        );
         assert!(!ran.has_passed());
         let told = ran.told();
         assert!(
             told.contains("ended after") && told.contains("begun"),
             "{told}"
+        );
+        left("sleep 60 & exit 0", TIME_LIMIT);
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "it waited for another process"
         );
     }
 

@@ -1,5 +1,6 @@
 //! Numbers by chance that are the same in every run.
 
+use rand::distr::uniform::SampleUniform;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::ops::Range;
@@ -14,13 +15,7 @@ impl Chance {
     }
 
     /// A number in a range.
-    #[allow(dead_code, reason = "not every example draws some")]
-    pub fn float(&mut self, range: Range<f32>) -> f32 {
+    pub fn number<T: SampleUniform + PartialOrd>(&mut self, range: Range<T>) -> T {
         self.0.random_range(range)
-    }
-
-    /// A number below another.
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0.random_range(0..end)
     }
 }

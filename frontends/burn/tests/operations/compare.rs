@@ -1,8 +1,8 @@
 //! Whether two outcomes are one.
 //!
-//! A number may be apart from what is expected by some steps of its type at its own size. Where it is small beside the
-//! largest number of its tensor, as sums are in which much cancels, steps are those of a number of a [`SMALL`] part of
-//! the largest. In no type is a number right that is wrong by more than [`MOST`] of itself, or of that.
+//! A number may be apart from what is expected by some steps of its type at its own size, or at that of a [`SMALL`] part
+//! of the largest number of its tensor, whichever is more: where terms cancel, their rounding stays. It is never right
+//! if it is wrong by more than [`MOST`] of that size.
 
 use crate::run::Outcome;
 use burn::tensor::TensorData;
@@ -10,7 +10,7 @@ use burn::tensor::TensorData;
 /// Smaller numbers, as a part of the largest of their tensor, have the steps of this part.
 const SMALL: f64 = 1.0 / 8.0;
 
-/// How far a number may be apart at most, as a part of itself: steps of bf16 are large.
+/// How far a number may be apart at most, as a part of that size: steps of bf16 are large.
 const MOST: f64 = 0.3;
 
 /// How far numbers may be apart.
@@ -79,7 +79,7 @@ fn difference(
     let finite = expected.iter().filter(|value| value.is_finite());
     let largest = finite.fold(0.0f64, |most, value| most.max(value.abs()));
     let apart = |a: f64, b: f64| match b.is_finite() {
-        // Zeros of which none is anything else are exact.
+        // Also where all of the tensor is 0.
         true if a == b => 0.0,
         true => (a - b).abs() / (tolerance.step * b.abs().max(SMALL * largest)),
         false if a == b || a.is_nan() && b.is_nan() => 0.0,

@@ -15,7 +15,7 @@ pub struct Case {
     pub name: &'static str,
     /// How far results may be apart in f32, in its steps.
     pub steps: f64,
-    /// The same in f16 and bf16. They are computed in f32 here and there, and sums in another order than the reference's.
+    /// The same in f16 and bf16.
     pub steps_of_halves: f64,
     /// What it does.
     pub run: fn(&mut Run) -> Result<(), String>,

@@ -24,10 +24,8 @@ const REASONS: &[(&str, &str)] = &[(
 
 /// What a test says at the end: nothing if it passed.
 fn failure(name: &str) -> Option<String> {
-    let ran = FIRST_ROUTE
-        .run(name, &[])
-        .expect("the test binary runs");
-    (!ran.has_passed()).then_some(ran.errors)
+    let ran = FIRST_ROUTE.run(name, &[]).expect("the test binary runs");
+    (!ran.has_passed()).then(|| ran.told())
 }
 
 /// Each test that launches by the first route passes, or has a reason.
@@ -35,7 +33,9 @@ fn failure(name: &str) -> Option<String> {
 fn recorded() {
     let launching = FIRST_ROUTE.recorded_names("passed with a launch");
     let launching: BTreeSet<String> = launching.expect("there is a record").into_iter().collect();
-    let names = FIRST_ROUTE.names().expect("the test binary lists its tests");
+    let names = FIRST_ROUTE
+        .names()
+        .expect("the test binary lists its tests");
     let outcomes = on_all_threads(names, failure);
     let passed = outcomes.iter().filter(|(_, said)| said.is_none()).count();
     let wanted: Vec<_> = outcomes
