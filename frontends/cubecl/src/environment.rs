@@ -51,7 +51,7 @@ impl Settings {
     fn read(variable: impl Fn(&str) -> Option<OsString>) -> Settings {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let mut errors = Vec::new();
-        let mode = parsed(&variable, DEVICE_VARIABLE, &mut errors, |value| {
+        let mode = parsed(variable, DEVICE_VARIABLE, &mut errors, |value| {
             let found = Mode::ALL.into_iter().find(|mode| mode.name() == value);
             found.ok_or_else(|| {
                 format!(
@@ -60,17 +60,17 @@ impl Settings {
                 )
             })
         });
-        let threads = parsed(&variable, THREADS_VARIABLE, &mut errors, |value| {
+        let threads = parsed(variable, THREADS_VARIABLE, &mut errors, |value| {
             let most = ThisgpuDevice::MOST_THREADS;
             let threads = value.parse().ok().filter(|&threads| threads <= most);
             threads.ok_or_else(|| format!("is no number of threads, 0 to {most}"))
         });
-        let budget = parsed(&variable, BUDGET_VARIABLE, &mut errors, |value| {
+        let budget = parsed(variable, BUDGET_VARIABLE, &mut errors, |value| {
             let budget = value.parse().ok().filter(|&budget| budget > 0);
             budget.ok_or_else(|| "is no number of instructions, 1 or more".to_string())
         });
         let reports = parsed(
-            &variable,
+            variable,
             REPORT_VARIABLE,
             &mut errors,
             |value| match value {
