@@ -35,7 +35,10 @@ const FAILING: Reasons = &[
         Name("the_serving_geometry_computes_the_decode_gemv"),
         "CubeK's mistake: a plane zeroes what another one has added to, and nothing orders them",
     ),
-    (Panic("plane_size_64"), "planes have 32 units"),
+    (
+        Panic("`cube_dim.x` must match `plane_size_max`"),
+        "planes have 32 units",
+    ),
     (Panic("TMA is not available"), "no tensor maps"),
     (Panic("cmma"), "no matrix instructions"),
     (Panic("Cmma"), "no matrix instructions"),
