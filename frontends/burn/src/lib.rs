@@ -54,6 +54,11 @@ impl ThisGpu {
         ThisGpu::checking().threads(self.0.threads())
     }
 
+    /// What it does beside running kernels.
+    pub fn mode(self) -> Mode {
+        self.0.mode()
+    }
+
     /// Burn's device. `.autodiff()` of it records gradients.
     pub fn device(self) -> Device {
         Device::cuda(usize::from(self.0.number()))

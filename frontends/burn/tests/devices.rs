@@ -1,6 +1,6 @@
 //! The devices: what each does beside running kernels, as a program of Burn sees it.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 use burn_thisgpu::ThisGpu;
 
 /// Devices that Burn tells apart, and the one that it takes when nothing is said.
@@ -46,6 +46,31 @@ fn the_checking_device_finds_what_nobody_wrote() {
     let sum = Tensor::<1>::empty([64], &device) + ones(&device);
     sum.try_into_data()
         .expect("the plain device looks for nothing");
+}
+
+/// The gradient of `gather_nd` in burn-cubecl 0.22.1 adds to each place without atomics, so that terms are lost where a
+/// place is there twice. Nothing says so but the device that looks for races.
+#[test]
+fn the_checking_device_finds_the_race_in_scatter_nd() {
+    let gradient = |device: Device, rows: [i32; 2]| {
+        let device = device.autodiff();
+        let x = Tensor::<2>::ones([3, 4], &device).require_grad();
+        let places = Tensor::<2, Int>::from_ints([[rows[0]], [rows[1]]], &device);
+        let sum = x.clone().gather_nd::<2, 2>(places).sum();
+        x.grad(&sum.backward()).expect("a gradient").try_into_data()
+    };
+    let device = ThisGpu::checking().device();
+    let distinct = gradient(device.clone(), [0, 2]).expect("every place is there once");
+    distinct.assert_eq(
+        &gradient(Device::flex(), [0, 2]).expect("a gradient"),
+        false,
+    );
+    let error = gradient(device, [2, 2]).expect_err("two units add to a place");
+    let error = error.to_string();
+    assert!(
+        error.contains("kernel scatter_nd") && error.contains("race on byte"),
+        "{error}"
+    );
 }
 
 /// Time on the timed device is cycles, and the same for the same work.

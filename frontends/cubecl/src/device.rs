@@ -1,7 +1,8 @@
 //! The devices: simulators, told apart by what they look for and by the host's threads that they take.
 //!
-//! CubeCL names a device by a number of 16 bits. Of ours the low four are the [`Mode`], counted from 1, and the others
-//! the threads; 0 is the device that the environment names.
+//! CubeCL names a device by a number of 16 bits. Of ours the high four are the [`Mode`], counted from 1, and the others
+//! the threads. Programs that know nothing of this number their devices from 0: all of those are the one that the
+//! environment names.
 
 use crate::environment::settings;
 use crate::streams::Sharing;
@@ -18,8 +19,8 @@ const ALLOCATION_BYTES: u64 = 256;
 /// The widest access, in bytes.
 const ACCESS_BYTES: u64 = 16;
 
-/// Bits of a device's number that are the mode.
-const MODE_BITS: u32 = 4;
+/// The bits of a device's number below its mode: its threads.
+const THREADS_BITS: u32 = 12;
 
 /// What a device does beside running kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +64,7 @@ impl ThisgpuDevice {
     pub const TIMED: ThisgpuDevice = ThisgpuDevice::new(Mode::Timed);
 
     /// Threads of the host that a device may be given.
-    pub const MOST_THREADS: u16 = (1 << (u16::BITS - MODE_BITS)) - 1;
+    pub const MOST_THREADS: u16 = (1 << THREADS_BITS) - 1;
 
     /// A device with this mode, which takes as many threads as the host runs at a time.
     pub const fn new(mode: Mode) -> ThisgpuDevice {
@@ -92,17 +93,16 @@ impl ThisgpuDevice {
 
     /// The device's number for CubeCL, which [`Device::from_id`] reads.
     pub fn number(self) -> u16 {
-        self.threads << MODE_BITS | (self.mode as u16 + 1)
+        (self.mode as u16 + 1) << THREADS_BITS | self.threads
     }
 
-    /// The device with a number; none if there is no such.
+    /// The device with a number; none if there is no such. A number without a mode is that of the default device.
     pub fn from_number(number: u16) -> Option<ThisgpuDevice> {
-        let mode = number & ((1 << MODE_BITS) - 1);
-        let Some(mode) = mode.checked_sub(1) else {
-            return (number == 0).then(ThisgpuDevice::default);
+        let Some(mode) = (number >> THREADS_BITS).checked_sub(1) else {
+            return Some(ThisgpuDevice::default());
         };
         let mode = *Mode::ALL.get(usize::from(mode))?;
-        Some(ThisgpuDevice::new(mode).with_threads(number >> MODE_BITS))
+        Some(ThisgpuDevice::new(mode).with_threads(number & Self::MOST_THREADS))
     }
 
     /// Where a buffer may begin, in bytes, and what its size is rounded up to.
@@ -198,8 +198,12 @@ mod tests {
         }
         // The last two are one.
         assert_eq!(seen.len(), Mode::ALL.len() * (threads.len() - 1));
-        assert!(!seen.contains(&0), "0 is the environment's");
-        assert_eq!(ThisgpuDevice::from_number(15), None);
-        assert_eq!(ThisgpuDevice::from_number(16), None);
+        for number in [0, 1, 15, ThisgpuDevice::MOST_THREADS] {
+            let default = Some(ThisgpuDevice::default());
+            assert_eq!(ThisgpuDevice::from_number(number), default);
+            assert!(!seen.contains(&number), "{number} is the environment's");
+        }
+        assert_eq!(ThisgpuDevice::from_number(0x4000), None);
+        assert_eq!(ThisgpuDevice::from_number(u16::MAX), None);
     }
 }

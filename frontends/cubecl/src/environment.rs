@@ -4,6 +4,7 @@
 //! pass for checked.
 
 use crate::{Mode, ThisgpuDevice};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -22,12 +23,25 @@ pub const BUDGET_VARIABLE: &str = "CUBECL_THISGPU_BUDGET";
 pub const CACHE_VARIABLE: &str = "CUBECL_THISGPU_CACHE";
 
 /// With this in the environment, what the program does is written to the file that it names: as JSON if that ends in
-/// `.json`, else as a page.
+/// `.json`, else as a page. `%p` in it stands for the process's number: processes write whole files.
 pub const PROFILE_VARIABLE: &str = "CUBECL_THISGPU_PROFILE";
 
 /// With `1` in the environment, every launch writes a line to standard error: kernel, cubes, units, what it needs and
 /// what it did.
 pub const REPORT_VARIABLE: &str = "CUBECL_THISGPU_REPORT";
+
+/// What the names of all variables begin with.
+const PREFIX: &str = "CUBECL_THISGPU_";
+
+/// All variables.
+const VARIABLES: [&str; 6] = [
+    DEVICE_VARIABLE,
+    THREADS_VARIABLE,
+    BUDGET_VARIABLE,
+    CACHE_VARIABLE,
+    PROFILE_VARIABLE,
+    REPORT_VARIABLE,
+];
 
 /// What the variables say. One that is empty says nothing.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,10 +61,23 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads variables, each by its name.
-    fn read(variable: impl Fn(&str) -> Option<OsString>) -> Settings {
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    /// Reads variables, each by its name. Of those that begin with [`PREFIX`], one that is not known is an error.
+    fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Settings {
         let mut errors = Vec::new();
+        let mut ours = BTreeMap::new();
+        for (name, value) in variables {
+            let name = name.to_string_lossy();
+            match VARIABLES.iter().find(|known| **known == name) {
+                Some(_) if value.is_empty() => {}
+                Some(known) => drop(ours.insert(*known, value)),
+                None if name.starts_with(PREFIX) => {
+                    let known = VARIABLES.join(", ");
+                    errors.push(format!("{name} is no variable; there are {known}"));
+                }
+                None => {}
+            }
+        }
+        let variable = |name: &str| ours.get(name).cloned();
         let mode = parsed(variable, DEVICE_VARIABLE, &mut errors, |value| {
             let found = Mode::ALL.into_iter().find(|mode| mode.name() == value);
             found.ok_or_else(|| {
@@ -84,10 +111,18 @@ impl Settings {
             device: device.with_threads(threads.unwrap_or(0)),
             budget,
             cache: variable(CACHE_VARIABLE).map(PathBuf::from),
-            profile: variable(PROFILE_VARIABLE).map(PathBuf::from),
+            profile: variable(PROFILE_VARIABLE).map(|path| of_this_process(&path)),
             has_reports: reports.unwrap_or(false),
             errors,
         }
+    }
+}
+
+/// A path with this process's number for `%p`.
+fn of_this_process(path: &OsString) -> PathBuf {
+    match path.to_str() {
+        Some(path) => PathBuf::from(path.replace("%p", &std::process::id().to_string())),
+        None => PathBuf::from(path),
     }
 }
 
@@ -108,8 +143,7 @@ fn parsed<T>(
 
 /// What this process's environment says.
 pub fn settings() -> &'static Settings {
-    static SETTINGS: LazyLock<Settings> =
-        LazyLock::new(|| Settings::read(|name| std::env::var_os(name)));
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(|| Settings::read(std::env::vars_os()));
     &SETTINGS
 }
 
@@ -118,23 +152,13 @@ mod tests {
     use super::*;
 
     fn read(values: &[(&str, &str)]) -> Settings {
-        Settings::read(|name| {
-            let found = values.iter().find(|(other, _)| *other == name);
-            found.map(|(_, value)| value.into())
-        })
+        let values = values.iter();
+        Settings::read(values.map(|(name, value)| (name.into(), value.into())))
     }
 
     #[test]
     fn an_empty_variable_says_nothing() {
-        let names = [
-            DEVICE_VARIABLE,
-            THREADS_VARIABLE,
-            BUDGET_VARIABLE,
-            CACHE_VARIABLE,
-            PROFILE_VARIABLE,
-            REPORT_VARIABLE,
-        ];
-        assert_eq!(read(&names.map(|name| (name, ""))), read(&[]));
+        assert_eq!(read(&VARIABLES.map(|name| (name, ""))), read(&[]));
     }
 
     #[test]
@@ -176,7 +200,12 @@ mod tests {
                 "{error}"
             );
         }
-        assert_eq!(read(&[]).errors, [""; 0]);
+        let errors = read(&[("CUBECL_THISGPU_DEVCE", "checking")]).errors;
+        assert!(
+            errors[0].starts_with("CUBECL_THISGPU_DEVCE is no variable; "),
+            "{errors:?}"
+        );
+        assert_eq!(read(&[("CUBECL_DEVICE", "x")]).errors, [""; 0]);
         let both = read(&[(DEVICE_VARIABLE, "x"), (BUDGET_VARIABLE, "x")]);
         assert_eq!(both.errors.len(), 2);
     }

@@ -30,8 +30,10 @@ pub struct Row {
     pub units: u32,
     /// How often it was launched.
     pub launches: u64,
-    /// Launches that a fault ended, of which nothing else but the host's time is counted.
+    /// Launches that were refused or that a fault ended, of which nothing else but the host's time is counted.
     pub failed: u64,
+    /// Launches that ended with findings or hazards.
+    pub found: u64,
     /// Cubes of all launches.
     pub cubes: u64,
     /// Instructions that warps issued.
@@ -109,6 +111,9 @@ pub fn count(
         row.failed += 1;
         return;
     };
+    if !report.findings.is_empty() || !report.hazards.is_empty() {
+        row.found += 1;
+    }
     let stats = &report.stats;
     row.cubes += grid.blocks.iter().map(|&n| u64::from(n)).product::<u64>();
     row.warp_instructions += stats.warp_instructions;
@@ -118,6 +123,23 @@ pub fn count(
         let bytes = profile.instructions.iter().map(|one| one.counts.bytes);
         row.bytes += bytes.sum::<u64>();
     }
+}
+
+/// Counts a launch of a kernel that could not be made, or that there is no room for.
+pub fn refuse(device: ThisgpuDevice, kernel: &str, units: u32) {
+    let Some(mut overview) = overview() else {
+        return;
+    };
+    overview.has_changed = true;
+    let row = overview.rows.entry((device.number(), kernel.to_string()));
+    let row = row.or_insert_with(|| Row {
+        kernel: kernel.to_string(),
+        device: device.to_string(),
+        units,
+        ..Row::default()
+    });
+    row.launches += 1;
+    row.failed += 1;
 }
 
 /// A kernel before its first launch.

@@ -26,8 +26,8 @@ struct Window {
 
 /// What a window knows.
 enum State {
-    /// What the device had done when it was opened.
-    Open(u64),
+    /// What the device had done when it was opened, and how many launches that were.
+    Open { done: u64, launches: u64 },
     /// Something in it failed.
     Failed(ProfileError),
 }
@@ -36,6 +36,7 @@ enum State {
 #[derive(Default)]
 pub struct Profiler {
     done: u64,
+    launches: u64,
     next: u64,
     windows: HashMap<ProfilingToken, Window>,
 }
@@ -44,6 +45,7 @@ impl Profiler {
     /// Counts a launch.
     pub fn count(&mut self, report: &Report) {
         let stats = &report.stats;
+        self.launches += 1;
         self.done += LAUNCH;
         self.done += match stats.cycles {
             0 => INSTRUCTION * stats.warp_instructions,
@@ -55,22 +57,26 @@ impl Profiler {
     pub fn start(&mut self, stream: StreamId) -> ProfilingToken {
         let token = ProfilingToken { id: self.next };
         self.next += 1;
-        let state = State::Open(self.done);
+        let state = State::Open {
+            done: self.done,
+            launches: self.launches,
+        };
         self.windows.insert(token, Window { stream, state });
         token
     }
 
-    /// Closes a window.
+    /// Closes a window. One without a launch has no time: none is not the same as little.
     ///
     /// # Errors
     /// When it is not open, or something in it failed.
     pub fn stop(&mut self, token: ProfilingToken) -> Result<ProfileDuration, ProfileError> {
         match self.windows.remove(&token).map(|window| window.state) {
-            Some(State::Open(before)) => {
-                let duration = Duration::from_nanos(self.done - before);
+            Some(State::Open { done, launches }) => {
+                let duration = Duration::from_nanos(self.done - done);
                 let start = Instant::now();
-                let ticks = ProfileTicks::from_start_end(start, start + duration);
-                Ok(ProfileDuration::new_device_time(async move { ticks }))
+                let ticks = (self.launches > launches)
+                    .then(|| ProfileTicks::from_start_end(start, start + duration));
+                Ok(ProfileDuration::new_device_time_maybe(async move { ticks }))
             }
             Some(State::Failed(error)) => Err(error),
             None => Err(ProfileError::NotRegistered {
@@ -84,11 +90,13 @@ impl Profiler {
         self.windows.remove(&token);
     }
 
-    /// Says to the open windows of a stream that work on it failed.
+    /// Says to the open windows of a stream that work on it failed. What failed first is why the rest did.
     pub fn fail(&mut self, stream: StreamId, error: &ServerError) {
         let windows = self.windows.values_mut();
         for window in windows.filter(|window| window.stream == stream) {
-            window.state = State::Failed(error.into());
+            if let State::Open { .. } = window.state {
+                window.state = State::Failed(error.into());
+            }
         }
     }
 }

@@ -60,7 +60,8 @@ pub fn device_properties(device: ThisgpuDevice) -> DeviceProperties {
         TimingMethod::Device,
         DeviceIdentity {
             name: "thisgpu simulator".to_string(),
-            fingerprint: format!("thisgpu-{}", env!("CARGO_PKG_VERSION")),
+            // What was measured on one device, and kept, is nothing of another's.
+            fingerprint: format!("thisgpu-{}-{device}", env!("CARGO_PKG_VERSION")),
             physical: None,
         },
     );

@@ -2,10 +2,10 @@
 
 use crate::compiler::CompiledKernel;
 use crate::environment::settings;
-use cranelift_thisgpu::Report;
+use cranelift_thisgpu::{DeviceError, Grid, Report};
 
-/// Writes the line of a launch.
-pub fn report(kernel: &CompiledKernel, cubes: [u32; 3], units: [u32; 3], report: &Report) {
+/// Writes the line of a launch, also of one that came to no end.
+pub fn report(kernel: &CompiledKernel, grid: Grid, outcome: Result<&Report, &DeviceError>) {
     if !settings().has_reports {
         return;
     }
@@ -13,18 +13,28 @@ pub fn report(kernel: &CompiledKernel, cubes: [u32; 3], units: [u32; 3], report:
     let Ok(compiled) = kernel.code().kernel(name) else {
         return;
     };
-    let (needs, did) = (compiled.resources(), &report.stats);
+    let did = match outcome {
+        Ok(Report { stats, .. }) => {
+            let cycles = match stats.cycles {
+                0 => String::new(),
+                cycles => format!(" in {cycles} cycles"),
+            };
+            format!(
+                "ran {} instructions of warps{cycles}",
+                stats.warp_instructions
+            )
+        }
+        Err(_) => "failed".to_string(),
+    };
+    let needs = compiled.resources();
     eprintln!(
-        "launch {name}: {cubes:?} cubes of {units:?} units, {} instructions, {} registers, {} bytes spilled, {} bytes \
-         of shared memory; ran {} instructions of warps{}",
+        "launch {name}: {:?} cubes of {:?} units, {} instructions, {} registers, {} bytes spilled, {} bytes of shared \
+         memory; {did}",
+        grid.blocks,
+        grid.threads,
         needs.instructions,
         needs.registers,
         needs.spill_bytes,
         needs.shared_bytes,
-        did.warp_instructions,
-        match did.cycles {
-            0 => String::new(),
-            cycles => format!(" in {cycles} cycles"),
-        }
     );
 }

@@ -5,13 +5,13 @@
 
 use crate::ThisgpuDevice;
 use crate::compiler::{CompiledKernel, ThisgpuCompiler};
-use crate::environment::settings;
+use crate::environment::{BUDGET_VARIABLE, settings};
 use crate::overview;
 use crate::profile::Profiler;
 use crate::storage::{DeviceResource, DeviceStorage, io_error};
 use crate::streams::Streams;
 use cranelift_thisgpu::driver::Argument;
-use cranelift_thisgpu::launch::Place;
+use cranelift_thisgpu::launch::{FaultKind, Place};
 use cranelift_thisgpu::{Device, DeviceError, DevicePointer, Grid, Kernel};
 use cubecl_common::bytes::Bytes;
 use cubecl_common::profile::ProfileDuration;
@@ -46,7 +46,7 @@ pub struct ThisgpuServer {
     device: ThisgpuDevice,
     simulator: Device,
     streams: Streams,
-    /// What came of each kernel that was asked for.
+    /// What came of each kernel that was asked for. What there was no room for is not here: there may be some later.
     kernels: HashMap<KernelId, Result<Arc<LoadedKernel>, LaunchError>>,
     profiler: Profiler,
     utilities: Arc<ServerUtilities>,
@@ -130,12 +130,23 @@ impl ThisgpuServer {
         if let Some(known) = self.kernels.get(&id) {
             return known.clone();
         }
-        let compiled = self.compile(kernel, &id).map(Arc::new);
-        self.kernels.insert(id, compiled.clone());
-        compiled
+        let made = match self.compile(kernel, &id) {
+            Ok((compiled, translated)) => Ok(Arc::new(LoadedKernel {
+                kernel: self.load(&translated)?,
+                compiled,
+                translated,
+            })),
+            Err(error) => Err(error),
+        };
+        self.kernels.insert(id, made.clone());
+        made
     }
 
-    fn compile(&self, kernel: &dyn CubeKernel, id: &KernelId) -> Result<LoadedKernel, LaunchError> {
+    fn compile(
+        &self,
+        kernel: &dyn CubeKernel,
+        id: &KernelId,
+    ) -> Result<(Arc<Compilation<ThisgpuCompiler>>, CompiledKernel), LaunchError> {
         let errors = &settings().errors;
         if !errors.is_empty() {
             return Err(generic(errors.join("\n")).into());
@@ -158,11 +169,7 @@ impl ThisgpuServer {
             let reason = format!("{} is text of another compiler", kernel.name());
             generic(reason)
         })?;
-        Ok(LoadedKernel {
-            kernel: self.load(&translated)?,
-            compiled: Arc::new(compiled),
-            translated,
-        })
+        Ok((Arc::new(compiled), translated))
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Kernel, LaunchError> {
@@ -231,12 +238,12 @@ impl ThisgpuServer {
         let (host, translated) = (start.elapsed(), &loaded.translated);
         let counted = outcome.as_ref().ok();
         overview::count(self.device, translated, &loaded.kernel, grid, counted, host);
+        crate::report::report(translated, grid, outcome.as_ref());
         let report = outcome.map_err(|error| ServerError::Generic {
             reason: failure(translated, &error),
             backtrace: BackTrace::capture(),
         })?;
         self.profiler.count(&report);
-        crate::report::report(&loaded.translated, grid.blocks, grid.threads, &report);
         let found = report.findings.iter().map(|finding| {
             let operation = operation(&loaded.translated, &finding.place);
             format!("{finding}{operation}")
@@ -354,6 +361,7 @@ impl Server for ThisgpuServer {
             Ok(loaded) => loaded,
             Err(error) => {
                 let error = ServerError::Launch(error);
+                overview::refuse(self.device, kernel.name(), kernel.id().cube_dim.num_elems());
                 self.profiler.fail(stream_id, &error);
                 if !mode.is_skipped() {
                     // Without code nobody but the caller knows what would have been written.
@@ -449,7 +457,15 @@ impl ServerStorage for ThisgpuServer {
 /// What went wrong with a launch. A fault says itself which kernel it is of.
 fn failure(kernel: &CompiledKernel, error: &DeviceError) -> String {
     match error {
-        DeviceError::Fault { fault, .. } => format!("{fault}{}", operation(kernel, &fault.place)),
+        DeviceError::Fault { fault, .. } => {
+            let variable = match fault.kind {
+                FaultKind::BudgetExhausted { .. } | FaultKind::LaunchBudgetExhausted { .. } => {
+                    format!("\n  {BUDGET_VARIABLE} raises it")
+                }
+                _ => String::new(),
+            };
+            format!("{fault}{variable}{}", operation(kernel, &fault.place))
+        }
         _ => format!("kernel {}: {error}", kernel.name),
     }
 }

@@ -119,6 +119,10 @@ fn profiles_are_of_the_device() {
         .read_one(counts.clone())
         .expect("the kernels have run");
     assert_eq!(u32::from_bytes(&bytes), [32 * 2001]);
+    // Without a launch there is no time, which is not the same as little: who looks for the fastest would take it.
+    let (_, profile) = client.profile(|| (), "nothing").expect("it is a window");
+    let ticks = cubecl_core::future::block_on(profile.resolve());
+    assert!(ticks.is_none(), "{:?}", ticks.map(|ticks| ticks.duration()));
 }
 
 #[cube(launch)]
@@ -269,6 +273,10 @@ fn a_second_process_takes_kernels_from_the_cache() {
             write_at::launch_unchecked(&client, count, size, argument(&output, 2), 1 << 29);
         }
         client.read_one(output).expect_err("a fault is an error");
+        let output = client.create_from_slice(u32::as_bytes(&[0]));
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(4096));
+        count_cubes::launch(&client, count, size, argument(&output, 1));
+        client.read_one(output).expect_err("there is no such cube");
         return;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", process::id()));
@@ -285,12 +293,27 @@ fn a_second_process_takes_kernels_from_the_cache() {
         assert!(output.status.success(), "{output:?}");
         let text = fs::read_to_string(&profile).expect("the profile is written");
         let rows: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-        profiles.push(rows[0].clone());
-        let failed = &rows[1];
-        assert_eq!(
-            [&rows[0]["failed"], &failed["failed"], &failed["launches"]],
-            [0, 1, 1]
-        );
+        // In the order of their names, of which the refused one has no symbol.
+        let rows = rows.as_array().expect("there are rows");
+        let of = |name: &str| {
+            let mut rows = rows.iter();
+            let is_it = |row: &&serde_json::Value| {
+                row["kernel"]
+                    .as_str()
+                    .is_some_and(|kernel| kernel.contains(name))
+            };
+            rows.find(is_it)
+                .unwrap_or_else(|| panic!("no row of {name} in {text}"))
+        };
+        let (ran, failed, refused) = (of("sums"), of("write_at"), of("count_cubes"));
+        profiles.push(ran.clone());
+        for (row, launches, fails) in [(ran, 2, 0), (failed, 1, 1), (refused, 1, 1)] {
+            assert_eq!(
+                [&row["launches"], &row["failed"], &row["found"]],
+                [launches, fails, 0],
+                "{row}"
+            );
+        }
         assert_eq!(
             (&failed["device"], &failed["cycles"]),
             (&"timed".into(), &0.into())

@@ -34,8 +34,11 @@ const LINES_TOLD: usize = 30;
 /// The exit status of a test binary with a test that fails.
 const FAILED: i32 = 101;
 
-/// What a panic begins with.
-const PANIC: &str = "panicked at";
+/// The header of a panic's message ends so; its place and a colon follow.
+const PANIC: &str = " panicked at ";
+
+/// What follows the message of a process's first panic.
+const NOTE: &str = "note: run with `RUST_BACKTRACE=";
 
 /// The binary's module that is none of the suite.
 const OWN: &str = "recorded::";
@@ -69,7 +72,7 @@ impl Outcome {
 pub enum Sign {
     /// A part of its name.
     Name(&'static str),
-    /// A part of the message of its panic.
+    /// A part of the message of its first panic.
     Panic(&'static str),
 }
 
@@ -114,13 +117,17 @@ impl Ran {
         lines.any(|line| line.starts_with("test result: ok. ") && line.contains(what))
     }
 
-    /// What its panics say, from the first one on; nothing of a process that did not end as a failing test does.
-    pub fn panic(&self) -> &str {
+    /// What its first panic says, without where; nothing of a process that did not end as a failing test does.
+    pub fn panic(&self) -> String {
         if self.status.and_then(|status| status.code()) != Some(FAILED) {
-            return "";
+            return String::new();
         }
-        let start = self.errors.find(PANIC);
-        start.map_or("", |start| &self.errors[start..])
+        let mut lines = self.errors.lines();
+        if !lines.any(|line| line.contains(PANIC)) {
+            return String::new();
+        }
+        let message = lines.take_while(|line| !line.contains(PANIC) && !line.starts_with(NOTE));
+        message.collect::<Vec<_>>().join("\n")
     }
 
     /// How it ended, and the end of what it wrote to standard error.
@@ -185,10 +192,9 @@ impl Suite {
 
     /// What came of a test that has left this.
     pub fn outcome(&self, name: &str, ran: &Ran) -> Outcome {
+        let panic = ran.panic();
         let reason = |reasons: Reasons| {
-            let found = reasons
-                .iter()
-                .find(|(sign, _)| sign.is_of(name, ran.panic()));
+            let found = reasons.iter().find(|(sign, _)| sign.is_of(name, &panic));
             found.map_or(UNKNOWN, |(_, reason)| reason)
         };
         let mut lines = ran.errors.lines();
@@ -437,13 +443,21 @@ mod tests {
         ] {
             assert_eq!(outcome("host", script), Outcome::Failed(UNKNOWN));
         }
-        let known = "echo thread a panicked at b: no fragments >&2;";
+        let known = "echo thread a panicked at b.rs:1:2: >&2; echo no fragments >&2;";
         let failed = outcome("a", &format!("{known} exit 101"));
         assert_eq!(failed, Outcome::Failed("no matrix instructions"));
         let killed = outcome("a", &format!("{known} kill -9 $$"));
         assert_eq!(killed, Outcome::Failed(UNKNOWN));
-        let other = "echo no fragments: launch k >&2; echo panicked at b: 1 is not 2 >&2; exit 101";
-        assert_eq!(outcome("a", other), Outcome::Failed(UNKNOWN));
+        // What a line before says, where the panic was, and what panics behind the first say.
+        for other in [
+            "echo no fragments: launch k >&2; echo thread a panicked at b.rs:1:2: >&2; echo 1 is not 2 >&2",
+            "echo thread a panicked at no fragments.rs:1:2: >&2; echo 1 is not 2 >&2",
+            "echo thread a panicked at b.rs:1:2: >&2; echo 1 is not 2 >&2; \
+             echo thread b panicked at c.rs:1:2: >&2; echo no fragments >&2",
+        ] {
+            let failed = outcome("a", &format!("{other}; exit 101"));
+            assert_eq!(failed, Outcome::Failed(UNKNOWN), "{other}");
+        }
     }
 
     /// Also where it has started a process that goes on.

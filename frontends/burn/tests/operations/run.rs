@@ -1,6 +1,7 @@
 //! What a case does on a device: numbers go in, tensors and gradients come out.
 
 use crate::cases::Case;
+use crate::compare::Float;
 use burn::tensor::{Bool, DType, Device, Gradients, Int, Tensor, TensorData};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -22,33 +23,41 @@ type Gradient = Box<dyn Fn(&Gradients) -> Option<Result<TensorData, String>>>;
 pub struct Run {
     /// The device.
     pub device: Device,
+    /// The number that numbers are drawn by.
+    pub seed: u64,
     /// The type whose values inputs have.
-    float: DType,
+    float: Float,
     /// The type that they are computed in.
     computed: DType,
     chance: StdRng,
+    /// Whether inputs are a step apart from what they are, up or down.
+    moved: Option<StdRng>,
     inputs: Vec<Gradient>,
     total: Option<Tensor<1>>,
     outcome: Outcome,
 }
 
 impl Run {
-    /// Runs a case. Inputs have values of the type `float` and are of the type `computed`.
+    /// Runs a case. Inputs have values of the type `float` and are of the type `computed`; with a number for `moved`
+    /// each is a step of its type larger or smaller, as the number has it.
     ///
     /// # Errors
     /// What Burn or the device says.
     pub fn of(
         case: &Case,
         device: Device,
-        float: DType,
+        float: Float,
         computed: DType,
         seed: u64,
+        moved: Option<u64>,
     ) -> Result<Outcome, String> {
         let mut run = Run {
-            device,
+            device: device.autodiff(),
+            seed,
             float,
             computed,
             chance: StdRng::seed_from_u64(seed),
+            moved: moved.map(StdRng::seed_from_u64),
             inputs: Vec::new(),
             total: None,
             outcome: Vec::new(),
@@ -78,7 +87,7 @@ impl Run {
     }
 
     /// Floats of these values, after rounding, with a gradient.
-    fn input<const D: usize>(&mut self, values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
+    fn input<const D: usize>(&mut self, values: Vec<f64>, shape: [usize; D]) -> Tensor<D> {
         let tensor = self.constant_of(values, shape).require_grad();
         let input = tensor.clone();
         self.inputs.push(Box::new(move |gradients| {
@@ -87,26 +96,39 @@ impl Run {
         tensor
     }
 
-    fn constant_of<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
+    /// Floats of these values, after rounding, without a gradient.
+    pub fn constant_of<const D: usize>(
+        &mut self,
+        values: Vec<f64>,
+        shape: [usize; D],
+    ) -> Tensor<D> {
         let data = TensorData::new(values, shape);
-        let data = data.convert_dtype(self.float).convert_dtype(self.computed);
+        let mut data = data.convert_dtype(self.float.dtype).convert::<f64>();
+        if let Some(chance) = &mut self.moved {
+            let values = data.as_mut_slice::<f64>().expect("they are of this type");
+            for value in values {
+                let step = self.float.step * *value;
+                *value += if chance.random() { step } else { -step };
+            }
+        }
+        let data = data.convert_dtype(self.computed);
         Tensor::from_data(data, (&self.device, self.computed))
     }
 
-    fn numbers(&mut self, count: usize, range: Range<f32>) -> Vec<f32> {
+    fn numbers(&mut self, count: usize, range: Range<f64>) -> Vec<f64> {
         (0..count)
             .map(|_| self.chance.random_range(range.clone()))
             .collect()
     }
 
     /// Floats in a range, with a gradient.
-    pub fn floats<const D: usize>(&mut self, shape: [usize; D], range: Range<f32>) -> Tensor<D> {
+    pub fn floats<const D: usize>(&mut self, shape: [usize; D], range: Range<f64>) -> Tensor<D> {
         let values = self.numbers(shape.iter().product(), range);
         self.input(values, shape)
     }
 
     /// Floats in a range, without a gradient.
-    pub fn constant<const D: usize>(&mut self, shape: [usize; D], range: Range<f32>) -> Tensor<D> {
+    pub fn constant<const D: usize>(&mut self, shape: [usize; D], range: Range<f64>) -> Tensor<D> {
         let values = self.numbers(shape.iter().product(), range);
         self.constant_of(values, shape)
     }
@@ -115,15 +137,15 @@ impl Run {
     /// of float.
     pub fn eighths<const D: usize>(&mut self, shape: [usize; D], range: Range<i32>) -> Tensor<D> {
         let values = (0..shape.iter().product())
-            .map(|_| self.chance.random_range(range.clone()) as f32 / 8.0)
+            .map(|_| self.chance.random_range(range.clone()) as f64 / 8.0)
             .collect();
         self.constant_of(values, shape)
     }
 
-    /// Whole numbers in a range, with a gradient: sums are the same in every type of float, up to 256.
+    /// Whole numbers in a range, with a gradient: sums and products are the same in every type of float, up to 256.
     pub fn whole<const D: usize>(&mut self, shape: [usize; D], range: Range<i32>) -> Tensor<D> {
         let values = (0..shape.iter().product())
-            .map(|_| self.chance.random_range(range.clone()) as f32)
+            .map(|_| self.chance.random_range(range.clone()) as f64)
             .collect();
         self.input(values, shape)
     }
@@ -132,9 +154,17 @@ impl Run {
     pub fn distinct<const D: usize>(&mut self, shape: [usize; D]) -> Tensor<D> {
         let count: usize = shape.iter().product();
         assert!(count <= 256, "bf16 has not so many");
-        let mut values: Vec<_> = (0..count).map(|i| i as f32 - (count / 2) as f32).collect();
+        let mut values: Vec<_> = (0..count).map(|i| i as f64 - (count / 2) as f64).collect();
         values.shuffle(&mut self.chance);
         self.input(values, shape)
+    }
+
+    /// Small whole numbers but 0, without a gradient.
+    fn weights<const D: usize>(&mut self, shape: [usize; D]) -> Tensor<D> {
+        let values = (0..shape.iter().product())
+            .map(|_| [-2.0, -1.0, 1.0, 2.0][self.chance.random_range(0..4)])
+            .collect();
+        self.constant_of(values, shape)
     }
 
     /// Integers in a range.
@@ -164,13 +194,13 @@ impl Run {
         Tensor::from_data(TensorData::new(values, shape), &self.device)
     }
 
-    /// A result, by whose sum, each element with a weight of its own, gradients are. Weights are eighths.
+    /// A result, by whose sum, each element with a weight of its own, gradients are. Weights are small whole numbers.
     ///
     /// # Errors
     /// What the device says.
     pub fn float<const D: usize>(&mut self, tensor: Tensor<D>) -> Result<(), String> {
         let data = read(tensor.clone())?;
-        let weights = self.eighths(tensor.dims(), -8..9);
+        let weights = self.weights(tensor.dims());
         let part = (tensor * weights).sum();
         self.total = Some(match self.total.take() {
             Some(total) => total + part,
@@ -196,6 +226,7 @@ impl Run {
     /// What the device says.
     pub fn int<const D: usize>(&mut self, tensor: Tensor<D, Int>) -> Result<(), String> {
         let data = tensor.try_into_data().map_err(|error| error.to_string())?;
+        data.as_bytes();
         self.give(data.convert::<i64>());
         Ok(())
     }
@@ -206,6 +237,7 @@ impl Run {
     /// What the device says.
     pub fn bool<const D: usize>(&mut self, tensor: Tensor<D, Bool>) -> Result<(), String> {
         let data = tensor.try_into_data().map_err(|error| error.to_string())?;
+        data.as_bytes();
         self.give(data.convert::<i64>());
         Ok(())
     }
@@ -216,8 +248,11 @@ impl Run {
     }
 }
 
+/// What is in a tensor now: Burn 0.22.1 copies it when it is looked at first, and what is computed meanwhile may be
+/// written to the same memory.
 fn read<const D: usize>(tensor: Tensor<D>) -> Result<TensorData, String> {
     let data = tensor.try_into_data().map_err(|error| error.to_string())?;
+    data.as_bytes();
     Ok(data.convert::<f64>())
 }
 

@@ -2,7 +2,7 @@
 
 use cubecl_thisgpu::{DEVICE_VARIABLE, REPORT_VARIABLE};
 use thisgpu_recorded::Sign::Name;
-use thisgpu_recorded::{Reasons, Suite};
+use thisgpu_recorded::{Outcome, Reasons, Suite};
 
 const HOST: &str = "about the host's side";
 
@@ -83,13 +83,24 @@ fn recorded() {
     }
 }
 
-/// The device that looks for races finds those of CubeCL's own kernels, and no others.
+/// The device that looks for races finds those of CubeCL's own kernels, and no others; what launches on the plain device
+/// launches on this one.
 #[test]
 fn recorded_checks() {
     let ran = SUITE.outcomes(&[(DEVICE_VARIABLE, "checking")]);
     let ran = ran.expect("the test binary runs");
+    let launching = SUITE.recorded_names("passed with a launch");
     let failed = ran.iter().filter(|(_, (_, ran))| !ran.has_passed());
     let mut wrong = Vec::new();
+    for name in launching.expect("there is a record") {
+        let outcome = ran.get(&name).map(|(outcome, _)| *outcome);
+        // Those that fail are told below.
+        if !matches!(outcome, Some(Outcome::Launched | Outcome::Failed(_))) {
+            wrong.push(format!(
+                "{name}: {outcome:?}, and launches on the plain device"
+            ));
+        }
+    }
     for (name, (_, ran)) in failed {
         let known = FINDINGS.iter().find(|(known, ..)| known == name);
         let is_known =

@@ -14,9 +14,9 @@ fn convolved(
     [input, output, groups]: [usize; 3],
     options: ConvOptions<2>,
 ) -> Result<(), String> {
-    let x = run.floats([2, input, 9, 8], -1.0..1.0);
-    let weight = run.floats([output, input / groups, 3, 3], -1.0..1.0);
-    let bias = run.floats([output], -1.0..1.0);
+    let x = run.whole([2, input, 9, 8], -2..3);
+    let weight = run.whole([output, input / groups, 3, 3], -2..3);
+    let bias = run.whole([output], -2..3);
     run.float(module::conv2d(x, weight, Some(bias), options))
 }
 
@@ -37,51 +37,52 @@ fn resized(run: &mut Run, mode: InterpolateMode) -> Result<(), String> {
 }
 
 cases! {
-    linear(run, 0.0, 3.0) {
-        let x = run.floats([3, 5, 20], -1.0..1.0);
-        let (weight, bias) = (run.floats([20, 9], -1.0..1.0), run.floats([9], -1.0..1.0));
+    linear(run, 0.0, 0.0) {
+        let x = run.whole([3, 5, 20], -2..3);
+        let (weight, bias) = (run.whole([20, 9], -2..3), run.whole([9], -2..3));
         run.float(module::linear(x, weight, Some(bias)))
     }
-    conv1d(run, 14.0, 11.0) {
-        let x = run.floats([2, 4, 20], -1.0..1.0);
-        let weight = run.floats([6, 4, 3], -1.0..1.0);
-        let bias = run.floats([6], -1.0..1.0);
+    conv1d(run, 0.0, 0.0) {
+        let x = run.whole([2, 4, 20], -2..3);
+        let weight = run.whole([6, 4, 3], -2..3);
+        let bias = run.whole([6], -2..3);
         run.float(module::conv1d(x, weight, Some(bias), ConvOptions::new([2], [1], [1], 1)))
     }
-    conv2d(run, 27.0, 24.0) { convolved(run, [3, 8, 1], ConvOptions::new([1, 1], [1, 1], [1, 1], 1)) }
-    conv2d_with_steps(run, 16.0, 20.0) { convolved(run, [4, 6, 1], ConvOptions::new([2, 1], [0, 2], [1, 2], 1)) }
-    conv2d_in_groups(run, 31.0, 22.0) { convolved(run, [4, 8, 2], ConvOptions::new([1, 1], [1, 1], [1, 1], 2)) }
-    conv2d_by_channel(run, 23.0, 22.0) { convolved(run, [8, 8, 8], ConvOptions::new([1, 1], [1, 1], [1, 1], 8)) }
-    conv3d(run, 19.0, 16.0) {
-        let x = run.floats([1, 3, 5, 6, 4], -1.0..1.0);
-        let weight = run.floats([4, 3, 2, 3, 2], -1.0..1.0);
+    conv2d(run, 0.0, 0.0) { convolved(run, [3, 8, 1], ConvOptions::new([1, 1], [1, 1], [1, 1], 1)) }
+    conv2d_with_steps(run, 0.0, 0.0) { convolved(run, [4, 6, 1], ConvOptions::new([2, 1], [0, 2], [1, 2], 1)) }
+    conv2d_in_groups(run, 0.0, 0.0) { convolved(run, [4, 8, 2], ConvOptions::new([1, 1], [1, 1], [1, 1], 2)) }
+    conv2d_by_channel(run, 0.0, 0.0) { convolved(run, [8, 8, 8], ConvOptions::new([1, 1], [1, 1], [1, 1], 8)) }
+    conv3d(run, 0.0, 0.0) {
+        let x = run.whole([1, 3, 5, 6, 4], -2..3);
+        let weight = run.whole([4, 3, 2, 3, 2], -2..3);
         run.float(module::conv3d(x, weight, None, ConvOptions::new([1; 3], [1; 3], [1; 3], 1)))
     }
-    conv_transpose1d(run, 10.0, 7.0) {
-        let x = run.floats([2, 4, 9], -1.0..1.0);
-        let weight = run.floats([4, 3, 3], -1.0..1.0);
+    conv_transpose1d(run, 0.0, 0.0) {
+        let x = run.whole([2, 4, 9], -2..3);
+        let weight = run.whole([4, 3, 3], -2..3);
         let options = ConvTransposeOptions::new([2], [1], [1], [1], 1);
         run.float(module::conv_transpose1d(x, weight, None, options))
     }
-    conv_transpose2d(run, 24.0, 14.0) {
-        let x = run.floats([2, 4, 5, 6], -1.0..1.0);
-        let weight = run.floats([4, 3, 3, 2], -1.0..1.0);
-        let bias = run.floats([3], -1.0..1.0);
+    conv_transpose2d(run, 0.0, 0.0) {
+        let x = run.whole([2, 4, 5, 6], -2..3);
+        let weight = run.whole([4, 3, 3, 2], -2..3);
+        let bias = run.whole([3], -2..3);
         let options = ConvTransposeOptions::new([2, 1], [1, 0], [1, 0], [1, 1], 1);
         run.float(module::conv_transpose2d(x, weight, Some(bias), options))
     }
-    conv_transpose3d(run, 21.0, 12.0) {
-        let x = run.floats([1, 2, 3, 4, 3], -1.0..1.0);
-        let weight = run.floats([2, 3, 2, 2, 2], -1.0..1.0);
+    conv_transpose3d(run, 0.0, 0.0) {
+        let x = run.whole([1, 2, 3, 4, 3], -2..3);
+        let weight = run.whole([2, 3, 2, 2, 2], -2..3);
         let options = ConvTransposeOptions::new([2; 3], [0; 3], [0; 3], [1; 3], 1);
         run.float(module::conv_transpose3d(x, weight, None, options))
     }
     deform_conv2d(run, 24.0, 39.0) {
-        let x = run.floats([1, 4, 6, 6], -1.0..1.0);
+        let x = run.whole([1, 4, 6, 6], -2..3);
         // The gradient of offsets is wrong in burn-cubecl 0.22.1 but for the kernel's first place: the index of a
         // column leaves the place out.
-        let offset = run.constant([1, 2 * 9, 6, 6], -0.4..0.4);
-        let weight = run.floats([3, 4, 3, 3], -1.0..1.0);
+        // Places between elements that every type has.
+        let offset = run.eighths([1, 2 * 9, 6, 6], -3..4);
+        let weight = run.whole([3, 4, 3, 3], -2..3);
         let options = DeformConvOptions::new([1, 1], [1, 1], [1, 1], 1, 1);
         run.float(module::deform_conv2d(x, offset, weight, None, None, options))
     }
@@ -101,21 +102,21 @@ cases! {
         run.float(values)?;
         run.int(places)
     }
-    avg_pool1d(run, 0.0, 4.0) {
-        let x = run.floats([2, 5, 20], -1.0..1.0);
+    avg_pool1d(run, 2.0, 4.0) {
+        let x = run.whole([2, 5, 20], -2..3);
         run.float(module::avg_pool1d(x, AvgPoolOptions::new([3])))
     }
-    avg_pool2d(run, 0.0, 6.0) {
-        let x = run.floats([2, 3, 8, 7], -1.0..1.0);
+    avg_pool2d(run, 2.0, 6.0) {
+        let x = run.whole([2, 3, 8, 7], -2..3);
         let options = AvgPoolOptions::new([3, 2]).with_stride([2, 1]).with_padding([1, 1]);
         run.float(module::avg_pool2d(x, options))
     }
-    adaptive_avg_pool1d(run, 0.0, 1.0) {
-        let x = run.floats([2, 3, 20], -1.0..1.0);
+    adaptive_avg_pool1d(run, 2.0, 1.0) {
+        let x = run.whole([2, 3, 20], -2..3);
         run.float(module::adaptive_avg_pool1d(x, 7))
     }
-    adaptive_avg_pool2d(run, 0.0, 1.0) {
-        let x = run.floats([2, 3, 9, 7], -1.0..1.0);
+    adaptive_avg_pool2d(run, 2.0, 1.0) {
+        let x = run.whole([2, 3, 9, 7], -2..3);
         run.float(module::adaptive_avg_pool2d(x, [4, 3]))
     }
     nearest(run, 0.0, 0.0) { resized(run, InterpolateMode::Nearest) }

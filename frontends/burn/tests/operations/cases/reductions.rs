@@ -11,7 +11,7 @@ const SHAPES: [[usize; 2]; 3] = [[4, 64], [300, 7], [3, 1030]];
 fn along(run: &mut Run, function: fn(Tensor<2>, usize) -> Tensor<2>) -> Result<(), String> {
     for shape in SHAPES {
         for dimension in [0, 1] {
-            let x = run.floats(shape, -1.0..1.0);
+            let x = run.whole(shape, -2..3);
             run.float(function(x, dimension))?;
         }
     }
@@ -31,15 +31,15 @@ fn of_distinct(run: &mut Run, function: fn(Tensor<2>, usize) -> Tensor<2>) -> Re
 
 /// A product of matrices.
 fn product(run: &mut Run, [rows, inner, columns]: [usize; 3]) -> Result<(), String> {
-    let a = run.floats([rows, inner], -1.0..1.0);
-    let b = run.floats([inner, columns], -1.0..1.0);
+    let a = run.whole([rows, inner], -2..3);
+    let b = run.whole([inner, columns], -2..3);
     run.float(a.matmul(b))
 }
 
 cases! {
-    sum(run, 18.0, 2.0) {
+    sum(run, 0.0, 0.0) {
         for shape in SHAPES {
-            let x = run.floats(shape, 0.0..1.0);
+            let x = run.whole(shape, -2..3);
             run.float(x.sum())?;
         }
         Ok(())
@@ -48,7 +48,7 @@ cases! {
         let x = run.floats([7, 33, 5], 0.0..1.0);
         run.float(x.mean())
     }
-    sum_dim(run, 97.0, 1.0) { along(run, |x, dimension| x.sum_dim(dimension)) }
+    sum_dim(run, 0.0, 0.0) { along(run, |x, dimension| x.sum_dim(dimension)) }
     mean_dim(run, 96.0, 2.0) { along(run, |x, dimension| x.mean_dim(dimension)) }
     var(run, 25.0, 4.0) { along(run, |x, dimension| x.var(dimension)) }
     cumsum(run, 0.0, 28.0) {
@@ -103,30 +103,30 @@ cases! {
         run.bool(x.clone().any_dim(1))?;
         run.bool(x.all_dim(0))
     }
-    matmul(run, 11.0, 1.0) { product(run, [16, 32, 24]) }
-    matmul_with_tails(run, 4.0, 1.0) { product(run, [7, 13, 5]) }
-    matmul_of_many_cubes(run, 0.0, 1.0) { product(run, [130, 70, 129]) }
-    matmul_with_vectors(run, 17.0, 1.0) {
+    matmul(run, 0.0, 0.0) { product(run, [16, 32, 24]) }
+    matmul_with_tails(run, 0.0, 0.0) { product(run, [7, 13, 5]) }
+    matmul_of_many_cubes(run, 0.0, 0.0) { product(run, [130, 70, 129]) }
+    matmul_with_vectors(run, 0.0, 0.0) {
         product(run, [1, 300, 9])?;
         product(run, [9, 300, 1])?;
         product(run, [33, 1, 33])
     }
-    matmul_transposed(run, 0.0, 1.0) {
-        let a = run.floats([3, 20, 12], -1.0..1.0);
-        let b = run.floats([3, 8, 20], -1.0..1.0);
+    matmul_transposed(run, 0.0, 0.0) {
+        let a = run.whole([3, 20, 12], -2..3);
+        let b = run.whole([3, 8, 20], -2..3);
         run.float(a.swap_dims(1, 2).matmul(b.swap_dims(1, 2)))
     }
-    matmul_broadcast(run, 10.0, 5.0) {
-        let a = run.floats([2, 1, 9, 11], -1.0..1.0);
-        let b = run.floats([1, 3, 11, 6], -1.0..1.0);
+    matmul_broadcast(run, 0.0, 0.0) {
+        let a = run.whole([2, 1, 9, 11], -2..3);
+        let b = run.whole([1, 3, 11, 6], -2..3);
         run.float(a.matmul(b))
     }
-    dot(run, 42.0, 34.0) {
-        let (a, b) = (run.floats([100], -1.0..1.0), run.floats([100], -1.0..1.0));
+    dot(run, 0.0, 0.0) {
+        let (a, b) = (run.whole([100], -2..3), run.whole([100], -2..3));
         run.float(a.dot(b))
     }
-    cross(run, 3.0, 4.0) {
-        let (a, b) = (run.floats([5, 3], -1.0..1.0), run.floats([5, 3], -1.0..1.0));
+    cross(run, 0.0, 0.0) {
+        let (a, b) = (run.whole([5, 3], -2..3), run.whole([5, 3], -2..3));
         run.float(a.cross(b, 1))
     }
 }
