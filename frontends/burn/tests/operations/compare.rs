@@ -1,10 +1,10 @@
 //! Whether two outcomes are one.
 //!
 //! What a rounding does to a number depends on how it is computed: where terms cancel, their rounding stays. So the
-//! reference says it: it computes from inputs that are a step of their type larger or smaller, several times, and how
-//! far a number moves by that is what a step means for it. A number may be apart from what is expected by some of
-//! these, or of its own type's. It is never right if it is wrong by more than [`MOST`] of its size, or of a [`SMALL`]
-//! part of the largest of its tensor.
+//! reference says it. It computes several times from inputs that are up to two steps of their type larger or smaller,
+//! and how far a number moves by that, or a step of its own, is what a step means for it. A number may be apart from
+//! what is expected by some of these. It is never right if it is wrong by more than [`MOST`] of its size, or of a
+//! [`SMALL`] part of the largest of its tensor.
 
 use crate::run::Outcome;
 use burn::tensor::{DType, TensorData};
@@ -22,18 +22,20 @@ pub struct Float {
     pub dtype: DType,
     /// The distance from 1 to the next number.
     pub step: f64,
+    /// The smallest number above 0: no step is smaller.
+    pub least: f64,
 }
 
 /// What the reference says.
 pub struct Reference {
     /// What comes of the inputs.
     pub expected: Outcome,
-    /// What comes of inputs that are a step apart, up or down: none if numbers are to be the same.
+    /// What comes of inputs that are up to two steps apart: none if numbers are to be the same.
     pub moved: Vec<Outcome>,
 }
 
-/// Compares what came of a case with what the reference says, within some steps of a type. Integers and booleans are the
-/// same. Gives by how many steps floats are apart, at most.
+/// Compares what came of a case with what the reference says, within some steps of a type. Integers and booleans are
+/// the same. Gives by how many steps floats are apart, at most.
 ///
 /// # Errors
 /// Where they differ first, in each tensor.
@@ -106,7 +108,7 @@ fn difference(
             return f64::INFINITY;
         }
         let moved = moved.iter().map(|values| (values[place] - b).abs());
-        distance / moved.fold(float.step * b.abs(), f64::max)
+        distance / moved.fold(float.least.max(float.step * b.abs()), f64::max)
     };
     first(&found, &expected, |place| apart(place) <= steps)?;
     Ok((0..found.len()).map(apart).fold(0.0, f64::max))
@@ -139,6 +141,7 @@ mod tests {
     const BF16: Float = Float {
         dtype: DType::BF16,
         step: 1.0 / 128.0,
+        least: 1e-40,
     };
 
     fn outcome(values: [f64; 3]) -> Outcome {

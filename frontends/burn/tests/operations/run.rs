@@ -30,7 +30,7 @@ pub struct Run {
     /// The type that they are computed in.
     computed: DType,
     chance: StdRng,
-    /// Whether inputs are a step apart from what they are, up or down.
+    /// Whether inputs are a little apart from what they are.
     moved: Option<StdRng>,
     inputs: Vec<Gradient>,
     total: Option<Tensor<1>>,
@@ -39,7 +39,7 @@ pub struct Run {
 
 impl Run {
     /// Runs a case. Inputs have values of the type `float` and are of the type `computed`; with a number for `moved`
-    /// each is a step of its type larger or smaller, as the number has it.
+    /// each is up to two steps of its type larger or smaller, as the number has it.
     ///
     /// # Errors
     /// What Burn or the device says.
@@ -107,8 +107,8 @@ impl Run {
         if let Some(chance) = &mut self.moved {
             let values = data.as_mut_slice::<f64>().expect("they are of this type");
             for value in values {
-                let step = self.float.step * *value;
-                *value += if chance.random() { step } else { -step };
+                // Any part of two steps, so that what terms do to a sum never adds up to nothing in all of them.
+                *value += self.float.step * *value * chance.random_range(-2.0..2.0);
             }
         }
         let data = data.convert_dtype(self.computed);

@@ -80,9 +80,9 @@ cases! {
     }
     scalars(run, 2.0, 3.0) { one(run, -2.0..2.0, |x| ((x + 1.5) * 0.75 - 0.25) / 1.25) }
     remainder_scalar(run, 0.0, 0.0) {
-        // Eighths, so that no quotient is near a whole number that it is not.
-        let x = run.eighths([13, 7], -99..100);
-        run.plain(x.remainder_scalar(2.5))
+        // Whole numbers, so that no quotient is near a whole number that it is not.
+        let x = run.whole([13, 7], -99..100);
+        run.float(x.remainder_scalar(2.5))
     }
 
     add(run, 1.0, 1.0) { two(run, -3.0..3.0, -3.0..3.0, |a, b| a + b) }

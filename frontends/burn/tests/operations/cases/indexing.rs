@@ -32,15 +32,14 @@ fn gathered<const D: usize>(
 
 /// Each row once, with every way to change it.
 fn changed(run: &mut Run, update: IndexingUpdateOp) -> Result<(), String> {
-    let x = run.constant([40, 9], 0.5..2.0);
-    let values = run.constant([40, 9], 0.5..2.0);
+    let (x, values) = (run.floats([40, 9], 0.5..2.0), run.floats([40, 9], 0.5..2.0));
     let places = run.order(40);
-    run.plain(
+    run.float(
         x.clone()
             .select_assign(0, places.clone(), values.clone(), update),
     )?;
     let places = places.reshape([40, 1]).expand([40, 9]);
-    run.plain(x.scatter(0, places, values, update))
+    run.float(x.scatter(0, places, values, update))
 }
 
 cases! {
@@ -56,8 +55,8 @@ cases! {
         run.float(x.slice_assign(s![0..9;4, 0..10;2], y))
     }
     slice_fill(run, 0.0, 0.0) {
-        let x = run.constant([9, 14], -1.0..1.0);
-        run.plain(x.slice_fill(s![1..4, 2..], 7.0))
+        let x = run.floats([9, 14], -1.0..1.0);
+        run.float(x.slice_fill(s![1..4, 2..], 7.0))
     }
     narrow_and_split(run, 0.0, 0.0) {
         let x = run.floats([9, 14], -1.0..1.0);
@@ -131,9 +130,9 @@ cases! {
         run.float(burn::tensor::module::embedding(table, rows))
     }
     grid_sample(run, 6.0, 5.0) {
-        let image = run.constant([2, 3, 7, 6], -1.0..1.0);
+        let image = run.floats([2, 3, 7, 6], -1.0..1.0);
         // Places between elements that every type has.
         let grid = run.eighths([2, 4, 5, 2], -7..8);
-        run.plain::<4>(Tensor::grid_sample_2d(image, grid, burn::tensor::ops::GridSampleOptions::default()))
+        run.float::<4>(Tensor::grid_sample_2d(image, grid, burn::tensor::ops::GridSampleOptions::default()))
     }
 }

@@ -36,8 +36,8 @@ impl Case {
     }
 }
 
-/// Cases: a name, how many steps results may be apart in f32 and f64, and in halves, and what is done. Numbers are twice
-/// what was measured with twenty seeds, with fusion and autotune and without.
+/// Cases: a name, how many steps results may be apart in f32 and f64, and in halves, and what is done. Numbers are
+/// twice what was measured with twenty seeds, and with two seeds with fusion and autotune.
 macro_rules! cases {
     ($($name:ident($run:ident, $steps:expr, $of_halves:expr) $body:block)*) => {
         pub const CASES: &[crate::cases::Case] = &[$(crate::cases::Case {
