@@ -76,7 +76,7 @@ cases! {
         let options = ConvTransposeOptions::new([2; 3], [0; 3], [0; 3], [1; 3], 1);
         run.float(module::conv_transpose3d(x, weight, None, options))
     }
-    deform_conv2d(run, 24.0, 39.0) {
+    deform_conv2d(run, 0.0, 3.0) {
         let x = run.whole([1, 4, 6, 6], -2..3);
         // The gradient of offsets is wrong in burn-cubecl 0.22.1 but for the kernel's first place: the index of a
         // column leaves the place out.
@@ -102,32 +102,33 @@ cases! {
         run.float(values)?;
         run.int(places)
     }
-    avg_pool1d(run, 2.0, 4.0) {
+    avg_pool1d(run, 1.0, 1.0) {
         let x = run.whole([2, 5, 20], -2..3);
         run.float(module::avg_pool1d(x, AvgPoolOptions::new([3])))
     }
-    avg_pool2d(run, 2.0, 6.0) {
+    avg_pool2d(run, 2.0, 2.0) {
         let x = run.whole([2, 3, 8, 7], -2..3);
         let options = AvgPoolOptions::new([3, 2]).with_stride([2, 1]).with_padding([1, 1]);
         run.float(module::avg_pool2d(x, options))
     }
-    adaptive_avg_pool1d(run, 2.0, 1.0) {
+    adaptive_avg_pool1d(run, 1.0, 1.0) {
         let x = run.whole([2, 3, 20], -2..3);
         run.float(module::adaptive_avg_pool1d(x, 7))
     }
-    adaptive_avg_pool2d(run, 2.0, 1.0) {
+    adaptive_avg_pool2d(run, 1.0, 1.0) {
         let x = run.whole([2, 3, 9, 7], -2..3);
         run.float(module::adaptive_avg_pool2d(x, [4, 3]))
     }
     nearest(run, 0.0, 0.0) { resized(run, InterpolateMode::Nearest) }
-    bilinear(run, 16.0, 16.0) { resized(run, InterpolateMode::Bilinear) }
-    bicubic(run, 37.0, 50.0) { resized(run, InterpolateMode::Bicubic) }
-    layer_norm(run, 11.0, 9.0) {
+    bilinear(run, 5.0, 5.0) { resized(run, InterpolateMode::Bilinear) }
+    // Places in images have steps of their type, too, and are no inputs.
+    bicubic(run, 66.0, 66.0) { resized(run, InterpolateMode::Bicubic) }
+    layer_norm(run, 4.0, 3.0) {
         let x = run.floats([6, 5, 20], -1.0..1.0);
         let (gamma, beta) = (run.floats([20], 0.5..1.5), run.floats([20], -1.0..1.0));
         run.float(module::layer_norm(x, gamma, Some(beta), 1e-3))
     }
-    attention(run, 19.0, 14.0) {
+    attention(run, 9.0, 5.0) {
         let mut matrices = || run.floats([2, 2, 8, 16], -1.0..1.0);
         let (query, key, value) = (matrices(), matrices(), matrices());
         let options = AttentionModuleOptions { is_causal: true, ..Default::default() };
