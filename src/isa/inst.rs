@@ -3,6 +3,7 @@
 use super::generated::{Form, MAX_REGISTERS, Optype, Role};
 use super::register::{PReg, Register, VReg};
 use super::table::{FieldInfo, FormInfo, OperandInfo};
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
 /// A machine instruction whose registers are of phase `R`.
@@ -11,13 +12,23 @@ use std::marker::PhantomData;
 /// of its own at the place that the form gives the operand ([`OperandInfo::first`]); an entry is none where the
 /// register is hard-wired (RZ, PT, URZ) – then its number is in the word – and where the operand is narrower than its
 /// largest width.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst<R> {
     form: Form,
     /// Entries of `regs` that are not empty, a bit each: most instructions have few of those that their form has.
     filled: u16,
     word: u128,
     regs: [Option<R>; MAX_REGISTERS],
+}
+
+impl<R: Hash> Hash for Inst<R> {
+    /// Of the registers those that there are: most are empty.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.form, self.filled, self.word).hash(state);
+        for reg in self.regs.iter().flatten() {
+            reg.hash(state);
+        }
+    }
 }
 
 /// An instruction before register allocation.

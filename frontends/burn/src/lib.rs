@@ -59,9 +59,12 @@ impl ThisGpu {
         self.0.mode()
     }
 
-    /// Burn's device. `.autodiff()` of it records gradients.
+    /// Burn's device. `.autodiff()` of it records gradients. What the environment names is Burn's default device.
     pub fn device(self) -> Device {
-        Device::cuda(usize::from(self.0.number()))
+        match self == ThisGpu::default() {
+            true => Device::cuda(0),
+            false => Device::cuda(usize::from(self.0.number())),
+        }
     }
 }
 

@@ -19,6 +19,13 @@ fn devices_have_names_of_their_own() {
         let same = devices.iter().filter(|other| *other == device).count();
         assert_eq!(same, 1, "device {index} is another's");
     }
+    assert_eq!(ThisGpu::default().device(), Device::default());
+    let gone = Tensor::<1>::from_floats([1.0], &Device::cuda(0xffff)) + 1.0;
+    let error = gone
+        .try_into_data()
+        .expect_err("nobody numbers devices so")
+        .to_string();
+    assert!(error.contains("there is no device 65535"), "{error}");
     let x = Tensor::<1>::from_floats([1.0, 2.0], &Device::cuda(0));
     assert_eq!(
         (x + 1.0).into_data().try_to_vec::<f32>().expect("floats"),

@@ -1,8 +1,8 @@
 //! The devices: simulators, told apart by what they look for and by the host's threads that they take.
 //!
 //! CubeCL names a device by a number of 16 bits. Of ours the high four are the [`Mode`], counted from 1, and the others
-//! the threads. Programs that know nothing of this number their devices from 0: all of those are the one that the
-//! environment names.
+//! the threads. Programs that know nothing of this number their devices from 0: each of those does what the environment
+//! says. A number is a device, with memory of its own.
 
 use crate::environment::settings;
 use crate::streams::Sharing;
@@ -96,7 +96,7 @@ impl ThisgpuDevice {
         (self.mode as u16 + 1) << THREADS_BITS | self.threads
     }
 
-    /// The device with a number; none if there is no such. A number without a mode is that of the default device.
+    /// What the device with a number does; none if there is no such. A number without a mode is that of a default one.
     pub fn from_number(number: u16) -> Option<ThisgpuDevice> {
         let Some(mode) = (number >> THREADS_BITS).checked_sub(1) else {
             return Some(ThisgpuDevice::default());
@@ -164,12 +164,9 @@ impl Default for ThisgpuDevice {
 }
 
 impl Device for ThisgpuDevice {
-    /// The device with this number, or the default one if there is no such.
+    /// The device with this number. Of one that there is not, every launch is an error; it is like the default one.
     fn from_id(id: DeviceId) -> Self {
-        Self::from_number(id.index_id).unwrap_or_else(|| {
-            log::warn!("there is no device {}", id.index_id);
-            Self::default()
-        })
+        Self::from_number(id.index_id).unwrap_or_default()
     }
 
     fn to_id(&self) -> DeviceId {

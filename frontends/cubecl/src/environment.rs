@@ -137,7 +137,7 @@ fn parsed<T>(
     let value = value.to_string_lossy();
     let parsed = parse(&value);
     parsed
-        .map_err(|error| errors.push(format!("{name}={value} {error}")))
+        .map_err(|error| errors.push(format!("{name}={value:?} {error}")))
         .ok()
 }
 
@@ -196,7 +196,7 @@ mod tests {
                 panic!("{name}={value}: {errors:?}");
             };
             assert!(
-                error.starts_with(&format!("{name}={value} is n")),
+                error.starts_with(&format!("{name}={value:?} is n")),
                 "{error}"
             );
         }

@@ -13,23 +13,21 @@ pub fn report(kernel: &CompiledKernel, grid: Grid, outcome: Result<&Report, &Dev
     let Ok(compiled) = kernel.code().kernel(name) else {
         return;
     };
-    let did = match outcome {
+    let (failed, did) = match outcome {
         Ok(Report { stats, .. }) => {
             let cycles = match stats.cycles {
                 0 => String::new(),
                 cycles => format!(" in {cycles} cycles"),
             };
-            format!(
-                "ran {} instructions of warps{cycles}",
-                stats.warp_instructions
-            )
+            let ran = stats.warp_instructions;
+            ("", format!("; ran {ran} instructions of warps{cycles}"))
         }
-        Err(_) => "failed".to_string(),
+        Err(_) => ("failed ", String::new()),
     };
     let needs = compiled.resources();
     eprintln!(
-        "launch {name}: {:?} cubes of {:?} units, {} instructions, {} registers, {} bytes spilled, {} bytes of shared \
-         memory; {did}",
+        "{failed}launch {name}: {:?} cubes of {:?} units, {} instructions, {} registers, {} bytes spilled, {} bytes \
+         of shared memory{did}",
         grid.blocks,
         grid.threads,
         needs.instructions,

@@ -1,5 +1,6 @@
 //! The runtime: what CubeCL asks for devices.
 
+use crate::environment::settings;
 use crate::properties::device_properties;
 use crate::{Mode, ThisgpuDevice, ThisgpuServer};
 use cranelift_thisgpu::Device as GpuDevice;
@@ -55,7 +56,12 @@ impl DeviceService for ThisgpuServer {
             ContiguousMemoryLayoutPolicy::new(alignment as usize),
         );
         let simulator = GpuDevice::simulator(device.config());
-        ThisgpuServer::new(device, simulator, memory, Arc::new(utilities), logger)
+        let utilities = Arc::new(utilities);
+        let mut errors = settings().errors.clone();
+        if ThisgpuDevice::from_number(id.index_id).is_none() {
+            errors.push(format!("there is no device {}", id.index_id));
+        }
+        ThisgpuServer::new(device, simulator, memory, utilities, logger, errors)
     }
 
     fn utilities(&self) -> ServerUtilitiesHandle {

@@ -5,7 +5,7 @@
 
 use crate::ThisgpuDevice;
 use crate::compiler::{CompiledKernel, ThisgpuCompiler};
-use crate::environment::{BUDGET_VARIABLE, settings};
+use crate::environment::BUDGET_VARIABLE;
 use crate::overview;
 use crate::profile::Profiler;
 use crate::storage::{DeviceResource, DeviceStorage, io_error};
@@ -51,6 +51,8 @@ pub struct ThisgpuServer {
     profiler: Profiler,
     utilities: Arc<ServerUtilities>,
     logger: Arc<ServerLogger>,
+    /// Why nothing is launched.
+    errors: Vec<String>,
 }
 
 /// A kernel on the device.
@@ -88,6 +90,7 @@ impl ThisgpuServer {
         memory: MemoryDeviceProperties,
         utilities: Arc<ServerUtilities>,
         logger: Arc<ServerLogger>,
+        errors: Vec<String>,
     ) -> ThisgpuServer {
         let most = CubeClRuntimeConfig::get().streaming.max_streams;
         let sharing = device.sharing();
@@ -99,6 +102,7 @@ impl ThisgpuServer {
             profiler: Profiler::default(),
             utilities,
             logger,
+            errors,
         }
     }
 
@@ -130,16 +134,25 @@ impl ThisgpuServer {
         if let Some(known) = self.kernels.get(&id) {
             return known.clone();
         }
-        let made = match self.compile(kernel, &id) {
-            Ok((compiled, translated)) => Ok(Arc::new(LoadedKernel {
-                kernel: self.load(&translated)?,
-                compiled,
-                translated,
-            })),
-            Err(error) => Err(error),
+        let made = self.make(kernel, &id).map(Arc::new);
+        let is_known = match &made {
+            Ok(_) => true,
+            Err(LaunchError::CompilationError(_) | LaunchError::TooManyResources(_)) => true,
+            Err(_) => false,
         };
-        self.kernels.insert(id, made.clone());
+        if is_known {
+            self.kernels.insert(id, made.clone());
+        }
         made
+    }
+
+    fn make(&self, kernel: &dyn CubeKernel, id: &KernelId) -> Result<LoadedKernel, LaunchError> {
+        let (compiled, translated) = self.compile(kernel, id)?;
+        Ok(LoadedKernel {
+            kernel: self.load(&translated)?,
+            compiled,
+            translated,
+        })
     }
 
     fn compile(
@@ -147,9 +160,8 @@ impl ThisgpuServer {
         kernel: &dyn CubeKernel,
         id: &KernelId,
     ) -> Result<(Arc<Compilation<ThisgpuCompiler>>, CompiledKernel), LaunchError> {
-        let errors = &settings().errors;
-        if !errors.is_empty() {
-            return Err(generic(errors.join("\n")).into());
+        if !self.errors.is_empty() {
+            return Err(generic(self.errors.join("\n")).into());
         }
         let properties = &self.utilities.properties;
         validate_cube_dim(properties, id)?;
@@ -186,7 +198,14 @@ impl ThisgpuServer {
         }
         let module = self.simulator.load(&*kernel.code);
         let loaded = module.and_then(|module| module.kernel(&kernel.name));
-        Ok(loaded.map_err(|error| generic(error.to_string()))?)
+        loaded.map_err(|error| match error {
+            // No room, now.
+            DeviceError::Driver(_) | DeviceError::Data { .. } => LaunchError::OutOfMemory {
+                reason: error.to_string(),
+                backtrace: BackTrace::capture(),
+            },
+            _ => generic(error.to_string()).into(),
+        })
     }
 
     /// Runs a kernel to its end.
@@ -344,7 +363,9 @@ impl Server for ThisgpuServer {
         Box::pin(async move { result })
     }
 
+    /// Comes before reads that are made later, which is where a program that fails stops.
     fn check(&mut self, handles: Vec<BufferBinding>, _: StreamId) -> Result<(), ServerError> {
+        overview::write();
         self.streams.ensure_written(handles.iter())
     }
 

@@ -3,7 +3,7 @@
 //! Which runtimes there are is a closed list in CubeCL 0.11.3, and Burn 0.22.1 reaches them by that list alone. A
 //! program that has this package in the place of the registry's runs what it would run by CUDA on the simulator
 //! instead. The number of a device says which simulator it is ([`ThisgpuDevice::number`]); 0, which is Burn's and
-//! CubeCL's default, is the one that the environment names.
+//! CubeCL's default, and other small numbers are each one that does what the environment says.
 
 #![deny(unsafe_code)]
 

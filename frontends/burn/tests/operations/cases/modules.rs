@@ -121,7 +121,7 @@ cases! {
     }
     nearest(run, 0.0, 0.0) { resized(run, InterpolateMode::Nearest) }
     bilinear(run, 5.0, 5.0) { resized(run, InterpolateMode::Bilinear) }
-    // Places in images have steps of their type, too, and are no inputs.
+    // Places in images are rounded to the type, in f64 to f32, and are no inputs.
     bicubic(run, 66.0, 66.0) { resized(run, InterpolateMode::Bicubic) }
     layer_norm(run, 4.0, 3.0) {
         let x = run.floats([6, 5, 20], -1.0..1.0);

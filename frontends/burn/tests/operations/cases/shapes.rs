@@ -99,21 +99,29 @@ cases! {
         run.bool(whole.bool())
     }
     random(run, 0.0, 0.0) {
-        // Numbers are each device's own; what they have in common is where they lie and that they are not all one.
+        // Numbers are each device's own; what they have in common is where they lie and how far apart.
         let device = run.device.clone();
         device.seed(run.seed);
         let uniform = Tensor::<1>::random([5000], Distribution::Uniform(2.0, 3.0), &device);
         let normal = Tensor::<1>::random([5000], Distribution::Normal(1.0, 2.0), &device);
         let coins = Tensor::<1>::random([5000], Distribution::Bernoulli(0.25), &device);
         let dice = Tensor::<1, Int>::random([5000], Distribution::Uniform(0.0, 6.0), &device);
-        let near = |tensor: Tensor<1>, expected: f64, most: f64| (tensor.mean() - expected).abs().lower_elem(most);
-        let all: [Tensor<1, Bool>; 6] = [
+        let near = |number: Tensor<1>, expected: f64, most: f64| (number - expected).abs().lower_elem(most);
+        // Mean and variance.
+        let like = |tensor: Tensor<1>, mean: f64, variance: f64| {
+            let most = variance.sqrt() / 10.0;
+            let has_mean = near(tensor.clone().mean(), mean, most);
+            has_mean.bool_and(near(tensor.var(0), variance, variance / 10.0))
+        };
+        let is_side = coins.clone().equal_elem(0.0).bool_or(coins.clone().equal_elem(1.0));
+        let all: [Tensor<1, Bool>; 7] = [
             uniform.clone().greater_equal_elem(2.0).all(),
             uniform.clone().lower_equal_elem(3.0).all(),
-            near(uniform, 2.5, 0.05),
-            near(normal, 1.0, 0.2),
-            near(coins, 0.25, 0.05),
-            near(dice.clone().float(), 2.5, 0.2),
+            like(uniform, 2.5, 1.0 / 12.0),
+            like(normal, 1.0, 4.0),
+            is_side.all(),
+            like(coins, 0.25, 0.1875),
+            like(dice.clone().float(), 2.5, 35.0 / 12.0),
         ];
         for holds in all {
             run.bool(holds)?;
