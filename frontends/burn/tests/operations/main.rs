@@ -30,7 +30,10 @@ const CASE_VARIABLE: &str = "BURN_THISGPU_CASE";
 /// vectors of four; which units are idle it tells (`reduction_output_base`, `idle_check`) by a stride in vectors of the
 /// output and a count in vectors of the input, so units that have nothing to do read behind the end.
 const READS_BEHIND_THE_END: &[(&str, &[DType])] = &[
-    ("nearest", &[DType::F32, DType::F16, DType::BF16]),
+    (
+        "nearest",
+        &[DType::F64, DType::F32, DType::F16, DType::BF16],
+    ),
     ("topk", &[DType::F16, DType::BF16]),
 ];
 
