@@ -16,9 +16,10 @@ use crate::isa::{Inst, Optype, Register, RegisterClass, VReg};
 use crate::simt::edit::control_flow;
 use crate::vcode::{Block, Entry, VCode};
 use cranelift_codegen::entity::EntityRef;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry as Slot;
+use hashbrown::hash_table::Entry as Slot;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use smallvec::SmallVec;
+use std::hash::BuildHasher;
 
 /// How many constants a function may keep for blocks further on (*assumed*: more would cost registers that nobody
 /// needs to save a MOV each).
@@ -26,14 +27,8 @@ const KEPT_CONSTANTS: usize = 8;
 
 /// Leaves out what is computed already.
 pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
-    if code
-        .insts
-        .iter()
-        .filter(|entry| may_repeat(entry))
-        .take(2)
-        .count()
-        < 2
-    {
+    let candidates = code.insts.iter().filter(|entry| may_repeat(entry)).count();
+    if candidates < 2 {
         return code;
     }
     let dominators = (code.blocks.len() > 1).then(|| Dominators::new(&control_flow(&code), 0));
@@ -43,7 +38,9 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
     };
     let read = read_anywhere(&code);
     let has_calls = code.frame.has_calls;
-    let mut known: HashMap<Inst<VReg>, (Block, u32)> = HashMap::new();
+    // By what instructions compute, where the last one is that does.
+    let mut known: HashTable<(Block, u32)> = HashTable::with_capacity(candidates);
+    let hasher = DefaultHashBuilder::default();
     let mut aliases = Aliases::default();
     let mut gone: Vec<u32> = Vec::new();
     let mut kept: SmallVec<[u32; KEPT_CONSTANTS]> = SmallVec::new();
@@ -57,7 +54,14 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
                 continue;
             }
             let inst = entry.inst;
-            match known.entry(without_results(inst)) {
+            let computed = without_results(inst);
+            let of = |&(_, index): &(Block, u32)| without_results(code.insts[index as usize].inst);
+            let hash = hasher.hash_one(computed);
+            match known.entry(
+                hash,
+                |place| of(place) == computed,
+                |place| hasher.hash_one(of(place)),
+            ) {
                 Slot::Vacant(slot) => _ = slot.insert((block, index)),
                 Slot::Occupied(mut slot) => {
                     let (other, first) = *slot.get();
@@ -72,7 +76,7 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
                         aliases.add(inst.definitions().zip(first.definitions()));
                         gone.push(index);
                     } else {
-                        slot.insert((block, index));
+                        *slot.get_mut() = (block, index);
                     }
                 }
             }

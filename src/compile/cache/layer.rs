@@ -3,7 +3,8 @@
 //! A failure is a warning, once in half a minute. After three in a row, or where more than one of three fail, the store
 //! is left alone for half a minute, then asked once more. So a server that is down, or now and then, costs a few
 //! time-outs and not one for every function. Reads and writes are counted apart, since a store may let everybody read
-//! and few write; to one that cannot be read nothing is written. A store that panics has failed.
+//! and few write; to one that cannot be read nothing is written. A store that panics has failed, and so has one whose
+//! entry is damaged.
 
 use super::{CacheKey, CacheStore};
 use std::io;
@@ -23,6 +24,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Layer {
     store: Box<dyn CacheStore>,
+    name: String,
     reads: Mutex<Failures>,
     writes: Mutex<Failures>,
     /// Whether it was said that an entry is damaged.
@@ -43,6 +45,12 @@ impl Failures {
         self.count >= MOST && self.last.is_some_and(|at| at.elapsed() < PAUSE)
     }
 
+    /// Counts a failure.
+    fn fail(&mut self, now: Instant) {
+        self.count = (self.count + FAILURE).min(MOST);
+        self.last = Some(now);
+    }
+
     /// Whether nobody is to ask; whoever is let through after the pause is the only one until he has an answer.
     fn forbid(&mut self) -> bool {
         let rests = self.rests();
@@ -55,8 +63,10 @@ impl Failures {
 
 impl Layer {
     pub(super) fn new(store: impl CacheStore + 'static) -> Self {
+        let name = catch_unwind(AssertUnwindSafe(|| store.name()));
         Self {
             store: Box::new(store),
+            name: name.unwrap_or_else(|_| "a store without a name".into()),
             reads: Mutex::default(),
             writes: Mutex::default(),
             tells_damage: AtomicBool::new(true),
@@ -79,17 +89,22 @@ impl Layer {
         self.ask(&self.writes, |store| store.insert(key, entry))
     }
 
-    /// Removes an entry that is damaged.
+    /// Removes an entry that is damaged. A store that gives such entries fails as one that gives none.
     pub(super) fn remove(&self, key: &CacheKey) {
-        let name = self.store.name();
+        let name = &self.name;
         match self.tells_damage.swap(false, Ordering::Relaxed) {
             true => {
                 log::warn!("cache: the entry {key} of {name} is damaged, and is compiled again")
             }
             false => log::debug!("cache: the entry {key} of {name} is damaged, too"),
         }
-        if catch_unwind(AssertUnwindSafe(|| self.store.remove(key))).is_err() {
-            log::debug!("cache: {name} panicked");
+        locked(&self.reads).fail(Instant::now());
+        let removed = self.ask(&self.writes, |store| {
+            store.remove(key);
+            Ok(())
+        });
+        if let Err(error) = removed {
+            log::debug!("cache: {error}");
         }
     }
 
@@ -104,14 +119,12 @@ impl Layer {
         // Nothing is locked meanwhile: others may ask.
         let answer = catch_unwind(AssertUnwindSafe(|| question(&*self.store)))
             .unwrap_or_else(|_| Err(io::Error::other("it panicked")))
-            .map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", self.store.name()))
-            });
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.name)));
         let mut failures = locked(failures);
         match &answer {
             Ok(_) => {
                 if failures.count >= MOST {
-                    log::info!("cache: {} answers again", self.store.name());
+                    log::info!("cache: {} answers again", self.name);
                 }
                 failures.count = failures.count.saturating_sub(1);
             }
@@ -121,8 +134,7 @@ impl Layer {
                     log::warn!("cache: {error}; compilation goes on without it");
                     failures.told = Some(now);
                 }
-                failures.count = (failures.count + FAILURE).min(MOST);
-                failures.last = Some(now);
+                failures.fail(now);
             }
         }
         answer
@@ -131,7 +143,7 @@ impl Layer {
     fn left_alone(&self) -> io::Error {
         io::Error::other(format!(
             "{} fails, and is left alone for {PAUSE:?}",
-            self.store.name()
+            self.name
         ))
     }
 }

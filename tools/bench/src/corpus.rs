@@ -122,7 +122,7 @@ pub fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Source>> {
 pub struct Divided {
     /// The part.
     pub shard: Shard,
-    /// The files of all parts.
+    /// The files of all parts: names and what is in them.
     pub files: Vec<String>,
 }
 
@@ -130,7 +130,13 @@ pub struct Divided {
 pub fn part(sources: Vec<Source>, shard: Shard) -> (Vec<Source>, Divided) {
     let named = sources.iter().flat_map(|source| {
         let files = source.files.iter();
-        files.map(|file| format!("{} {}", source.name, file.name))
+        files.map(|file| {
+            let functions = file.text.functions.iter();
+            let text: String = functions
+                .map(|function| function.func.display().to_string())
+                .collect();
+            format!("{} {}\n{text}", source.name, file.name)
+        })
     });
     let divided = Divided {
         shard,

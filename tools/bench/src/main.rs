@@ -260,7 +260,13 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     if arguments.quality {
-        let quality = quality::measure(&sources, &mut subjects, arguments.seed, divided);
+        let quality = quality::measure(
+            &sources,
+            &mut subjects,
+            arguments.seed,
+            &arguments.settings,
+            divided,
+        );
         return show(arguments, &quality);
     }
     let (table, rows) = if arguments.instructions {

@@ -38,6 +38,7 @@ pub fn measure(
     sources: &[Source],
     subjects: &mut [Subject],
     seed: u64,
+    settings: &[String],
     divided: Divided,
 ) -> Quality {
     let mut functions = Vec::new();
@@ -63,7 +64,10 @@ pub fn measure(
     }
     let subjects: Vec<String> = subjects.iter().map(|s| s.label.clone()).collect();
     let seed_text = seed.to_string();
-    let work = (divided.files.iter()).chain(&subjects).chain([&seed_text]);
+    let work = (divided.files.iter())
+        .chain(&subjects)
+        .chain(settings)
+        .chain([&seed_text]);
     Quality {
         seed,
         part: Part::new(divided.shard, "bench", work),

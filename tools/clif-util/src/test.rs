@@ -11,6 +11,7 @@ use cranelift_thisgpu::compile::Timings;
 use rayon::prelude::*;
 use reports::{End, Times};
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thisgpu_filetests::expectation;
@@ -128,13 +129,14 @@ impl Options {
             None => HashMap::new(),
         };
         let cost = |file: &PathBuf| costs.get(file).copied().unwrap_or_default();
+        let options = format!("{:?}", (&self.force_target, self.stepped, self.seed));
         let work = (files.iter())
             .map(|file| format!("{} {}", file.display(), cost(file)))
             .chain(self.settings.settings.iter().cloned())
-            .chain([format!(
-                "{:?}",
-                (&self.force_target, self.stepped, self.seed)
-            )]);
+            .chain([options])
+            .map(String::into_bytes)
+            // One that cannot be read fails when it is run.
+            .chain(files.iter().map(|file| fs::read(file).unwrap_or_default()));
         let part = Part::new(shard, "test", work);
         Ok((shard.items(files, cost), part))
     }

@@ -5,7 +5,7 @@ mod kernels;
 mod prove;
 mod summary;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 use cranelift_thisgpu::settings::Options;
 use fuzz::campaign::{self, Make, Tally};
@@ -42,7 +42,8 @@ struct Arguments {
     locations: Option<u64>,
     /// Random kernels of many threads in a debugger and out of it: whether they leave the same, and whether going back
     /// and forward leads to where it was.
-    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "locations", "print", "reduce", "write"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "locations"])]
+    #[arg(conflicts_with_all = ["print", "reduce", "write"])]
     stepped: Option<u64>,
     /// With `--stepped`: points of a launch from which it goes back.
     #[arg(long, value_name = "N", default_value_t = 10, requires = "stepped")]
@@ -79,21 +80,25 @@ struct Arguments {
     seed: u64,
     /// Take part I of N of the seeds, counted from 1.
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE)]
+    #[arg(conflicts_with_all = ["prove_operations", "prove_rules", "rule_numbers", "straight"])]
     shard: Shard,
     /// Write what came of the functions, or of the kernels of `--simt`, to a file too.
     #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["locations", "stepped", "write", "print", "reduce", "prove"])]
+    #[arg(conflicts_with_all = ["prove_operations", "prove_rules", "rule_numbers"])]
     json: Option<PathBuf>,
     /// Print what `--json` wrote of all parts as one run, and nothing else; with `--json` write that.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     join: Vec<PathBuf>,
     /// Change the functions, each still valid, in ways that follow no grammar.
-    #[arg(long, conflicts_with_all = ["file", "gaps", "simt", "prove", "prove_rules", "rule_numbers"])]
+    #[arg(long, conflicts_with_all = ["file", "gaps", "simt", "locations", "stepped"])]
+    #[arg(conflicts_with_all = ["prove", "prove_rules", "rule_numbers"])]
     mutated: bool,
     /// Settings of the compiler that all functions have; others are random.
     #[arg(long, value_name = "K=V", value_parser = legal_setting, conflicts_with = "simt")]
     set: Vec<String>,
     /// Folder for programs whose results differ, each a test by itself.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["locations", "stepped"])]
     keep: Option<PathBuf>,
     /// Print the program of the first seed, or of the file, with the expected results, and nothing else.
     #[arg(long)]
@@ -141,6 +146,7 @@ impl Arguments {
     }
 
     fn all_seeds(&self, count: u64) -> Range<u64> {
+        // As many are there, or nothing runs.
         self.seed..self.seed.saturating_add(count)
     }
 
@@ -174,6 +180,24 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         let all = Summary::join(&arguments.join)?;
         (arguments.json.as_deref()).map_or(Ok(()), |path| all.write(path))?;
         return Ok(ExitCode::from(u8::from(!all.print())));
+    }
+    let counts = [
+        arguments.simt,
+        arguments.locations,
+        arguments.stepped,
+        arguments.prove,
+    ];
+    let most = counts
+        .into_iter()
+        .flatten()
+        .max()
+        .unwrap_or(arguments.functions);
+    let is_one = arguments.print || arguments.reduce;
+    if !is_one && arguments.seed.checked_add(most).is_none() {
+        bail!(
+            "--seed {}: there are no {most} seeds from it on",
+            arguments.seed
+        );
     }
     if let Some(folder) = &arguments.corpus {
         return write_corpus(folder, &arguments.files);
