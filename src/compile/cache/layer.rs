@@ -3,8 +3,8 @@
 //! A failure is a warning, once in half a minute. After three in a row, or where more than one of three fail, the store
 //! is left alone for half a minute, then asked once more. So a server that is down, or now and then, costs a few
 //! time-outs and not one for every function. Reads and writes are counted apart, since a store may let everybody read
-//! and few write; to one that cannot be read nothing is written. A store that panics has failed, and so has one whose
-//! entry is damaged.
+//! and few write; to one that cannot be read nothing is written. A store that panics has failed. One that gives a damaged
+//! entry has not: the entry is removed, and the next may be right.
 
 use super::{CacheKey, CacheStore};
 use std::io;
@@ -45,12 +45,6 @@ impl Failures {
         self.count >= MOST && self.last.is_some_and(|at| at.elapsed() < PAUSE)
     }
 
-    /// Counts a failure.
-    fn fail(&mut self, now: Instant) {
-        self.count = (self.count + FAILURE).min(MOST);
-        self.last = Some(now);
-    }
-
     /// Whether nobody is to ask; whoever is let through after the pause is the only one until he has an answer.
     fn forbid(&mut self) -> bool {
         let rests = self.rests();
@@ -89,7 +83,7 @@ impl Layer {
         self.ask(&self.writes, |store| store.insert(key, entry))
     }
 
-    /// Removes an entry that is damaged. A store that gives such entries fails as one that gives none.
+    /// Removes an entry that is damaged.
     pub(super) fn remove(&self, key: &CacheKey) {
         let name = &self.name;
         match self.tells_damage.swap(false, Ordering::Relaxed) {
@@ -98,7 +92,6 @@ impl Layer {
             }
             false => log::debug!("cache: the entry {key} of {name} is damaged, too"),
         }
-        locked(&self.reads).fail(Instant::now());
         let removed = self.ask(&self.writes, |store| {
             store.remove(key);
             Ok(())
@@ -134,7 +127,8 @@ impl Layer {
                     log::warn!("cache: {error}; compilation goes on without it");
                     failures.told = Some(now);
                 }
-                failures.fail(now);
+                failures.count = (failures.count + FAILURE).min(MOST);
+                failures.last = Some(now);
             }
         }
         answer
