@@ -36,7 +36,10 @@ fn recorded() {
     let names = FIRST_ROUTE
         .names()
         .expect("the test binary lists its tests");
-    let gone: Vec<_> = launching.iter().filter(|name| !names.contains(name)).collect();
+    let gone: Vec<_> = launching
+        .iter()
+        .filter(|name| !names.contains(name))
+        .collect();
     assert!(gone.is_empty(), "recorded, and no tests: {gone:?}");
     let outcomes = on_all_threads(names, failure);
     let passed = outcomes.iter().filter(|(_, said)| said.is_none()).count();
