@@ -2,7 +2,7 @@
 //!
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions,
 //! blocks and instructions are taken away one after the other, as long as anything can go; what still fails and is
-//! still valid CLIF is kept.
+//! still valid CLIF is kept. Two failures are the same if their messages are, but for numbers.
 //!
 //! With `--kernel` the launch of a kernel is made smaller that goes wrong ([`launch`]).
 
@@ -58,9 +58,11 @@ impl Options {
         if self.verbose {
             messages::say(format_args!("%{}: {message}\n", function.name()));
         }
+        let kind = without_numbers(&message);
         let reduce = |bar: &ProgressBar| {
             let fails = |func: &Function| {
-                let fails = failure(func, function.kernel, &settings).is_some();
+                let found = failure(func, function.kernel, &settings);
+                let fails = found.is_some_and(|found| without_numbers(&found) == kind);
                 bar.inc(1);
                 if fails {
                     bar.set_message(instructions(func).to_string());
@@ -81,7 +83,8 @@ impl Options {
         };
         let message = failure(&reduced, function.kernel, &settings).unwrap_or(message);
         let mark = mark(function.kernel);
-        let text = format!("test compile\ntarget {TARGET}\n\n;; {message}\n{mark}{reduced}");
+        let header = header(&settings);
+        let text = format!("{header}\n;; {message}\n{mark}{reduced}");
         input::write(Path::new("-"), text.as_bytes())?;
         Ok(Outcome::Success)
     }
@@ -114,6 +117,25 @@ impl Options {
         input::write(Path::new("-"), text.as_bytes())?;
         Ok(Outcome::Success)
     }
+}
+
+/// A message without its numbers: values, blocks and instructions have others when some are gone.
+fn without_numbers(message: &str) -> String {
+    let parts = message.split(|c: char| c.is_ascii_digit());
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// What a file begins with that is compiled with these settings.
+fn header(options: &settings::Options) -> String {
+    let default = settings::Options::default();
+    let settings = settings::SETTINGS.iter().filter_map(|setting| {
+        let value = setting.value(options);
+        (value != setting.value(&default)).then(|| format!("set {}={value}\n", setting.name))
+    });
+    format!(
+        "test compile\n{}target {TARGET}\n",
+        settings.collect::<String>()
+    )
 }
 
 /// The mark of a kernel, as files have it; nothing for other functions.
@@ -175,5 +197,31 @@ fn failure(
                 Problem::Internal(message) => Some(message.replace('\n', " ")),
                 _ => None,
             }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_apart_by_their_words() {
+        let one = "src/a.rs:12:3: v7 of block2 has no register";
+        let same = "src/a.rs:12:3: v13 of block0 has no register";
+        let other = "src/a.rs:12:3: v7 of block2 has no place";
+        assert_eq!(without_numbers(one), without_numbers(same));
+        assert_ne!(without_numbers(one), without_numbers(other));
+    }
+
+    #[test]
+    fn a_header_has_the_settings_that_are_not_the_defaults() {
+        let mut settings = settings::Options::default();
+        assert_eq!(
+            header(&settings),
+            format!("test compile\ntarget {TARGET}\n")
+        );
+        settings.set("unroll=off").expect("there is such a setting");
+        let expected = format!("test compile\nset unroll=off\ntarget {TARGET}\n");
+        assert_eq!(header(&settings), expected);
     }
 }
