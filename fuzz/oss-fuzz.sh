@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds all targets as OSS-Fuzz takes them, in $OUT: binaries, NAME_seed_corpus.zip and NAME.dict. Its build.sh for this
-# repository is this file; its image for Rust brings cargo-fuzz and a nightly toolchain. Elsewhere:
+# Builds all targets as OSS-Fuzz takes them, in $OUT: binaries, NAME_seed_corpus.zip and NAME.dict. Its build.sh for
+# this repository is this file; its image for Rust brings cargo-fuzz and a nightly toolchain. Elsewhere:
 #
 #     OUT=FOLDER FUZZ_OPTIONS="--sanitizer none" fuzz/oss-fuzz.sh      # cargo-fuzz and the stable toolchain
 #

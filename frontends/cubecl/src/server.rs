@@ -135,12 +135,7 @@ impl ThisgpuServer {
             return known.clone();
         }
         let made = self.make(kernel, &id).map(Arc::new);
-        let is_known = match &made {
-            Ok(_) => true,
-            Err(LaunchError::CompilationError(_) | LaunchError::TooManyResources(_)) => true,
-            Err(_) => false,
-        };
-        if is_known {
+        if !matches!(made, Err(LaunchError::OutOfMemory { .. })) {
             self.kernels.insert(id, made.clone());
         }
         made

@@ -296,7 +296,6 @@ fn a_second_process_takes_kernels_from_the_cache() {
         assert!(output.status.success(), "{output:?}");
         let text = fs::read_to_string(&profile).expect("the profile is written");
         let rows: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-        // In the order of their names, of which the refused one has no symbol.
         let rows = rows.as_array().expect("there are rows");
         let of = |name: &str| {
             let mut rows = rows.iter();

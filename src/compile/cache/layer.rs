@@ -3,8 +3,8 @@
 //! A failure is a warning, once in half a minute. After three in a row, or where more than one of three fail, the store
 //! is left alone for half a minute, then asked once more. So a server that is down, or now and then, costs a few
 //! time-outs and not one for every function. Reads and writes are counted apart, since a store may let everybody read
-//! and few write; to one that cannot be read nothing is written. A store that panics has failed. One that gives a damaged
-//! entry has not: the entry is removed, and the next may be right.
+//! and few write; to one that cannot be read nothing is written. A store that panics has failed. One that gives a
+//! damaged entry has not: the entry is removed, and the next may be right.
 
 use super::{CacheKey, CacheStore};
 use std::io;

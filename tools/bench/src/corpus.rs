@@ -118,16 +118,8 @@ pub fn read(paths: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// How work was divided: which part it is, and of which files.
-pub struct Divided {
-    /// The part.
-    pub shard: Shard,
-    /// The files of all parts: names and what is in them.
-    pub files: Vec<String>,
-}
-
-/// The files of a part.
-pub fn part(sources: Vec<Source>, shard: Shard) -> (Vec<Source>, Divided) {
+/// Names of files, and what is in them.
+pub fn contents(sources: &[Source]) -> Vec<String> {
     let named = sources.iter().flat_map(|source| {
         let files = source.files.iter();
         files.map(|file| {
@@ -138,10 +130,11 @@ pub fn part(sources: Vec<Source>, shard: Shard) -> (Vec<Source>, Divided) {
             format!("{} {}\n{text}", source.name, file.name)
         })
     });
-    let divided = Divided {
-        shard,
-        files: named.collect(),
-    };
+    named.collect()
+}
+
+/// The files of a part.
+pub fn part(sources: Vec<Source>, shard: Shard) -> Vec<Source> {
     let files = sources.iter().enumerate();
     let files = files.flat_map(|(source, of)| (0..of.files.len()).map(move |file| (source, file)));
     let cost = |&(source, file): &(usize, usize)| {
@@ -157,7 +150,7 @@ pub fn part(sources: Vec<Source>, shard: Shard) -> (Vec<Source>, Divided) {
             ..source
         }
     });
-    (part.collect(), divided)
+    part.collect()
 }
 
 /// All CLIF files of a path, sorted.

@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use subject::Subject;
-use thisgpu_filetests::shard::Shard;
+use thisgpu_filetests::shard::{Part, Shard};
 
 /// Compares compile times, and what functions become.
 #[derive(Parser)]
@@ -233,7 +233,16 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
     if !arguments.join.is_empty() {
         return show(arguments, &quality::Quality::join(&arguments.join)?);
     }
-    let (sources, divided) = corpus::part(corpus::read(&paths, &wanted)?, arguments.shard);
+    let sources = corpus::read(&paths, &wanted)?;
+    // Of all parts, before they are divided.
+    let part = arguments.quality.then(|| {
+        let work = corpus::contents(&sources).into_iter();
+        let work = work.chain(subjects.iter().map(|subject| subject.label.clone()));
+        let work = work.chain(arguments.settings.iter().cloned());
+        let work = work.chain([arguments.seed.to_string()]);
+        Part::new(arguments.shard, "bench", work)
+    });
+    let sources = corpus::part(sources, arguments.shard);
     if !arguments.threads.is_empty() {
         for (i, subject) in subjects.iter_mut().enumerate() {
             let variant = arguments.compare.get(i).map_or("", String::as_str);
@@ -259,14 +268,8 @@ fn with_functions(arguments: &Arguments) -> Result<()> {
         print!("{}", locations::table(&sources, &arguments.settings)?);
         return Ok(());
     }
-    if arguments.quality {
-        let quality = quality::measure(
-            &sources,
-            &mut subjects,
-            arguments.seed,
-            &arguments.settings,
-            divided,
-        );
+    if let Some(part) = part {
+        let quality = quality::measure(&sources, &mut subjects, arguments.seed, part);
         return show(arguments, &quality);
     }
     let (table, rows) = if arguments.instructions {

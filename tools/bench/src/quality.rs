@@ -1,7 +1,7 @@
 //! What functions become: instructions, copies, registers, accesses to spill slots and innermost loops, summed by
 //! source and class, in every compared setting, and against a table that was saved before.
 
-use crate::corpus::{Class, Divided, Source, size};
+use crate::corpus::{Class, Source, size};
 use crate::figures::Figures;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
@@ -34,13 +34,7 @@ struct Function {
 }
 
 /// Compiles everything.
-pub fn measure(
-    sources: &[Source],
-    subjects: &mut [Subject],
-    seed: u64,
-    settings: &[String],
-    divided: Divided,
-) -> Quality {
+pub fn measure(sources: &[Source], subjects: &mut [Subject], seed: u64, part: Part) -> Quality {
     let mut functions = Vec::new();
     for source in sources {
         for file in &source.files {
@@ -63,14 +57,9 @@ pub fn measure(
         }
     }
     let subjects: Vec<String> = subjects.iter().map(|s| s.label.clone()).collect();
-    let seed_text = seed.to_string();
-    let work = (divided.files.iter())
-        .chain(&subjects)
-        .chain(settings)
-        .chain([&seed_text]);
     Quality {
         seed,
-        part: Part::new(divided.shard, "bench", work),
+        part,
         subjects,
         functions,
     }

@@ -129,14 +129,18 @@ impl Options {
             None => HashMap::new(),
         };
         let cost = |file: &PathBuf| costs.get(file).copied().unwrap_or_default();
+        // Parts are of one run only if their tests are the same; a file that cannot be read fails when it is run.
+        let divided = self.shard.map_or(&[][..], |_| &files);
+        let contents = divided
+            .iter()
+            .map(|file| fs::read(file).unwrap_or_default());
         let options = format!("{:?}", (&self.force_target, self.stepped, self.seed));
         let work = (files.iter())
             .map(|file| format!("{} {}", file.display(), cost(file)))
             .chain(self.settings.settings.iter().cloned())
             .chain([options])
             .map(String::into_bytes)
-            // One that cannot be read fails when it is run.
-            .chain(files.iter().map(|file| fs::read(file).unwrap_or_default()));
+            .chain(contents);
         let part = Part::new(shard, "test", work);
         Ok((shard.items(files, cost), part))
     }

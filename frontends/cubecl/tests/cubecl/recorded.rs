@@ -83,8 +83,8 @@ fn recorded() {
     }
 }
 
-/// The device that looks for races finds those of CubeCL's own kernels, and no others; what launches on the plain device
-/// launches on this one.
+/// The device that looks for races finds those of CubeCL's own kernels, and no others; what launches on the plain
+/// device launches on this one.
 #[test]
 fn recorded_checks() {
     let ran = SUITE.outcomes(&[(DEVICE_VARIABLE, "checking")]);
