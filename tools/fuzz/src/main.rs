@@ -146,7 +146,6 @@ impl Arguments {
     }
 
     fn all_seeds(&self, count: u64) -> Range<u64> {
-        // As many are there, or nothing runs.
         self.seed..self.seed.saturating_add(count)
     }
 
@@ -181,23 +180,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         (arguments.json.as_deref()).map_or(Ok(()), |path| all.write(path))?;
         return Ok(ExitCode::from(u8::from(!all.print())));
     }
-    let counts = [
-        arguments.simt,
-        arguments.locations,
-        arguments.stepped,
-        arguments.prove,
-    ];
-    let most = counts
-        .into_iter()
-        .flatten()
-        .max()
-        .unwrap_or(arguments.functions);
+    // No seeds are left out without a word.
+    let kernels = arguments.simt.or(arguments.locations).or(arguments.stepped);
+    let count = kernels.or(arguments.prove).unwrap_or(arguments.functions);
     let is_one = arguments.print || arguments.reduce;
-    if !is_one && arguments.seed.checked_add(most).is_none() {
-        bail!(
-            "--seed {}: there are no {most} seeds from it on",
-            arguments.seed
-        );
+    if !is_one && arguments.seed.checked_add(count).is_none() {
+        let seed = arguments.seed;
+        bail!("--seed {seed}: there are no {count} seeds from it on; take a smaller one");
     }
     if let Some(folder) = &arguments.corpus {
         return write_corpus(folder, &arguments.files);
