@@ -51,16 +51,19 @@ fn return_address(request: &Request<'_>, guide: &Guide<'_>) -> Option<[VReg; 2]>
     let comes_in = |r: PReg| code.entry.iter().find(|(_, at)| *at == r).map(|(v, _)| *v);
     let [low, high] = abi::RETURN_ADDRESS.map(comes_in);
     let address = [low?, high?];
-    let stays = |block: Block| match guide.colouring {
+    let wanted = abi::RETURN_ADDRESS.map(|r| r.number());
+    let leaves_in_place = |block: Block| match guide.colouring {
         None => true,
         Some(colouring) => {
-            let wanted = abi::RETURN_ADDRESS.map(|r| r.number());
             let exit = colouring.exits[block.index()].address;
-            address.map(|v| colouring.colour[v.index()]) == wanted
-                && exit.is_none_or(|there| there == wanted)
+            exit.is_none_or(|there| there == wanted)
         }
     };
     if let Some(colouring) = guide.colouring {
+        // Else other values have these registers meanwhile.
+        if address.map(|v| colouring.colour[v.index()]) != wanted {
+            return None;
+        }
         // Where no run is free the colouring puts other values aside for an instruction.
         let aside = |(_, site): &(u32, Site)| {
             let copied = site.before.iter().chain(&site.after).map(|c| c.to.number());
@@ -75,7 +78,7 @@ fn return_address(request: &Request<'_>, guide: &Guide<'_>) -> Option<[VReg; 2]>
     for (block, data) in code.blocks.iter() {
         let passed = |v: VReg, r: PReg, values: &[(VReg, PReg)]| values.contains(&(v, r));
         let in_place = match &data.terminator {
-            Terminator::Return { address: a, .. } => *a == address && stays(block),
+            Terminator::Return { address: a, .. } => *a == address && leaves_in_place(block),
             Terminator::TailCall { values, .. } => address
                 .iter()
                 .zip(abi::RETURN_ADDRESS)
