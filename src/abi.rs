@@ -2,6 +2,7 @@
 
 use crate::isa::PReg;
 use cranelift_codegen::ir::{Type, types};
+use cranelift_codegen::isa::CallConv;
 
 /// Start of the window of the CTA's shared memory in generic addresses.
 pub const SHARED_WINDOW: u64 = 0x0100_0000_0000_0000;
@@ -58,6 +59,9 @@ pub const STACK_POINTER: PReg = PReg::gpr(1);
 pub const RETURN_ADDRESS: [PReg; 2] = [PReg::gpr(2), PReg::gpr(3)];
 /// First and last register of arguments and results.
 pub const ARGUMENTS: std::ops::RangeInclusive<u8> = 4..=15;
+/// First and last register of arguments by the tail-call convention. The two behind them are for the address that is
+/// jumped to: with few registers all others have arguments or what callees keep.
+pub const TAIL_ARGUMENTS: std::ops::RangeInclusive<u8> = 4..=13;
 /// Bytes of its caller's frame that a function of the tail-call convention owns at least, so that it can jump to
 /// functions with more arguments than its own (*assigned*; a jump with more becomes a call).
 pub const TAIL_ARGUMENT_BYTES: u32 = 256;
@@ -100,34 +104,46 @@ pub fn registers(first: u8, words: u8) -> impl Iterator<Item = PReg> {
 pub struct Placer {
     /// The next free register.
     next: u32,
+    /// The register behind the last.
+    end: u32,
     /// Bytes of stack in use.
     stack: u32,
 }
 
-impl Default for Placer {
-    /// Before the first value.
-    fn default() -> Self {
+impl Placer {
+    /// Before the first argument of a function with this convention.
+    pub fn arguments(convention: CallConv) -> Self {
+        Self::between(match convention {
+            CallConv::Tail => TAIL_ARGUMENTS,
+            _ => ARGUMENTS,
+        })
+    }
+
+    /// Before the first result.
+    pub fn results() -> Self {
+        Self::between(ARGUMENTS)
+    }
+
+    fn between(registers: std::ops::RangeInclusive<u8>) -> Self {
         Placer {
-            next: u32::from(*ARGUMENTS.start()),
+            next: u32::from(*registers.start()),
+            end: u32::from(*registers.end()) + 1,
             stack: 0,
         }
     }
-}
 
-impl Placer {
     /// The place of the next value, of so many words.
     pub fn place(&mut self, words: u32) -> Place {
-        let end = u32::from(*ARGUMENTS.end()) + 1;
         let align = words.next_power_of_two();
         let first = self.next.next_multiple_of(align);
-        if self.stack == 0 && first + words <= end {
+        if self.stack == 0 && first + words <= self.end {
             self.next = first + words;
             return Place::Registers {
                 first: first as u8,
                 words: words as u8,
             };
         }
-        self.next = end;
+        self.next = self.end;
         let offset = self.stack.next_multiple_of(4 * align);
         self.stack = offset + 4 * words;
         Place::Stack(offset)

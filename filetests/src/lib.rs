@@ -21,6 +21,7 @@ pub mod panics;
 pub mod program;
 pub mod reduce;
 pub mod report;
+pub mod report_path;
 pub mod shard;
 pub mod stepping;
 pub mod trampoline;

@@ -23,10 +23,10 @@ impl<'f> Lower<'f> {
         placer.place(words_of_bits(param.value_type.bits()) as u32)
     }
 
-    /// Bytes of stack that a list of arguments or results takes.
-    fn stack_bytes(params: &[ir::AbiParam]) -> u32 {
-        let mut placer = Placer::default();
-        for param in params {
+    /// Bytes of stack that the arguments of a function take.
+    fn stack_bytes(signature: &ir::Signature) -> u32 {
+        let mut placer = Placer::arguments(signature.call_conv);
+        for param in &signature.params {
             Self::place_of(&mut placer, param);
         }
         placer.stack_bytes()
@@ -65,7 +65,7 @@ impl<'f> Lower<'f> {
             return;
         }
         self.frame.incoming_bytes = Self::argument_area(&func.signature);
-        let mut placer = Placer::default();
+        let mut placer = Placer::arguments(func.signature.call_conv);
         self.entry.reserve(params.len() + abi::RETURN_ADDRESS.len());
         for (value, param) in params.zip(&func.signature.params) {
             match Self::place_of(&mut placer, param) {
@@ -159,7 +159,7 @@ impl<'f> Lower<'f> {
             return Terminator::Exit;
         }
         let func = self.func;
-        let mut placer = Placer::default();
+        let mut placer = Placer::results();
         let mut placed = Vec::new();
         for (&value, param) in func.dfg.inst_args(inst).iter().zip(&func.signature.returns) {
             let value = self.extended(value, param);
@@ -180,7 +180,7 @@ impl<'f> Lower<'f> {
 
     /// Hands the results of a call on to this function's caller.
     fn return_outputs(&mut self, outputs: &[Output], returns: &[ir::AbiParam]) -> Terminator<VReg> {
-        let mut placer = Placer::default();
+        let mut placer = Placer::results();
         let mut placed = Vec::new();
         for (output, param) in outputs.iter().zip(returns) {
             let Output::Regs(regs) = *output else {
@@ -247,7 +247,7 @@ impl<'f> Lower<'f> {
     ) -> InstOutput {
         let args = self.call_arguments(inst);
         let info = self.place_arguments(signature, args, false);
-        let mut placer = Placer::default();
+        let mut placer = Placer::results();
         let mut defs = Vec::new();
         let mut outputs = InstOutput::new();
         let mut on_stack = Vec::new();
@@ -334,7 +334,7 @@ impl<'f> Lower<'f> {
             let area = Self::argument_area(signature);
             self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(area);
         }
-        let mut placer = Placer::default();
+        let mut placer = Placer::arguments(signature.call_conv);
         let mut uses = Vec::new();
         for (&value, param) in args.iter().zip(&signature.params) {
             let regs = self.extended(value, param);
@@ -352,7 +352,7 @@ impl<'f> Lower<'f> {
     /// Bytes of the caller's frame that belong to a function: its stack arguments, and for the tail-call convention at
     /// least what the functions it jumps to may need.
     fn argument_area(signature: &ir::Signature) -> u32 {
-        let stack = Self::stack_bytes(&signature.params);
+        let stack = Self::stack_bytes(signature);
         match signature.call_conv {
             CallConv::Tail => stack.max(abi::TAIL_ARGUMENT_BYTES),
             _ => stack,
@@ -372,7 +372,7 @@ impl<'f> Lower<'f> {
             );
             return Terminator::Exit;
         }
-        if Self::stack_bytes(&signature.params) > Self::argument_area(&self.func.signature) {
+        if Self::stack_bytes(signature) > Self::argument_area(&self.func.signature) {
             // The caller left no room for so many arguments: call, and hand the results on. It takes stack where a jump
             // would not.
             self.frame.has_calls = true;

@@ -50,6 +50,8 @@ impl Spiller {
         plan.rematerializable.find(code, class);
         self.next.clear();
         self.next.resize(values, NEVER);
+        // A walk that found no room has left some of another function.
+        self.touched.clear();
         for list in [&mut self.count, &mut self.mark] {
             list.clear();
             list.resize(values, 0);

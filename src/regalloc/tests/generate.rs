@@ -15,7 +15,7 @@ use crate::isa::{PReg, RegisterClass, VInst, VReg, build};
 use crate::regalloc::frame::SLOTS;
 use crate::regalloc::moves;
 use crate::vcode::{
-    Attachment, Block, BlockData, CallInfo, Entry, Frame, FunctionKind, Guard, KernelInfo,
+    Attachment, Block, BlockData, CallInfo, Callee, Entry, Frame, FunctionKind, Guard, KernelInfo,
     SourceLine, SymbolKind, SymbolUse, Terminator, VCode,
 };
 use cranelift_codegen::entity::{EntityRef, PrimaryMap};
@@ -73,6 +73,8 @@ pub(super) struct Shape {
     pub control: u32,
     /// A device function.
     pub device: bool,
+    /// Percent of device functions that end in a tail call.
+    pub tail_calls: u32,
 }
 
 struct Generator {
@@ -170,16 +172,36 @@ impl Generator {
             self.store();
         }
         let terminator = match address {
+            Some(address) if self.random.percent(self.shape.tail_calls) => self.tail_call(address),
             Some(address) => {
-                let mut values = Vec::new();
-                for r in 4..4 + self.random.below(5) as u8 {
-                    values.push((self.any(RegisterClass::Gpr), PReg::gpr(r)));
-                }
+                let values = self.in_registers(5);
                 Terminator::Return { address, values }
             }
             None => Terminator::Exit,
         };
         self.close(terminator);
+    }
+
+    /// Fewer than `most` values where arguments and results are.
+    fn in_registers(&mut self, most: usize) -> Vec<(VReg, PReg)> {
+        let count = self.random.below(most) as u8;
+        (0..count)
+            .map(|i| {
+                let register = PReg::gpr(abi::ARGUMENTS.start() + i);
+                (self.any(RegisterClass::Gpr), register)
+            })
+            .collect()
+    }
+
+    /// The end of a function whose callee returns for it.
+    fn tail_call(&mut self, address: [VReg; 2]) -> Terminator<VReg> {
+        let mut values = self.in_registers(abi::TAIL_ARGUMENTS.len() + 1);
+        values.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
+        let callee = match self.random.percent(50) {
+            true => Callee::Registers(self.several::<2>()),
+            false => Callee::Symbol("callee".into()),
+        };
+        Terminator::TailCall { callee, values }
     }
 
     fn open(&mut self, params: Vec<VReg>) {

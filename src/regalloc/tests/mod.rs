@@ -24,6 +24,7 @@ fn plain(size: usize, window: usize) -> Shape {
         calls: 0,
         control: 0,
         device: false,
+        tail_calls: 0,
     }
 }
 

@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use subject::Subject;
+use thisgpu_filetests::report_path;
 use thisgpu_filetests::shard::{Part, Shard};
 
 /// Compares compile times, and what functions become.
@@ -163,6 +164,10 @@ fn quietly<T>(run: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
+    arguments
+        .json
+        .as_deref()
+        .map_or(Ok(()), report_path::check)?;
     match alone(arguments)? {
         true => Ok(()),
         false => with_functions(arguments),

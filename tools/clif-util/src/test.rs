@@ -18,6 +18,7 @@ use thisgpu_filetests::expectation;
 use thisgpu_filetests::file::{Stepped, TARGET, TestOptions, test_file};
 use thisgpu_filetests::find_files;
 use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
+use thisgpu_filetests::report_path;
 use thisgpu_filetests::shard::{Part, Shard};
 
 /// Options of `test`.
@@ -74,6 +75,7 @@ pub struct Options {
 impl Options {
     /// Tests all files, or reads what was found of them, and prints what failed, then the totals.
     pub fn run(&self) -> Result<Outcome> {
+        self.junit.as_deref().map_or(Ok(()), report_path::check)?;
         if self.join {
             let all = reports::join(&self.paths)?;
             let totals = self.report(&all.files, all.part, &all.empty, None)?;

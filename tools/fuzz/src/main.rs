@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use summary::Summary;
+use thisgpu_filetests::report_path;
 use thisgpu_filetests::shard::{Part, Shard};
 
 /// Compares thisgpu with the host on random functions.
@@ -175,6 +176,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
+    arguments
+        .json
+        .as_deref()
+        .map_or(Ok(()), report_path::check)?;
     if !arguments.join.is_empty() {
         let all = Summary::join(&arguments.join)?;
         (arguments.json.as_deref()).map_or(Ok(()), |path| all.write(path))?;

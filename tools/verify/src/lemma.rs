@@ -12,6 +12,7 @@ use crate::smt::definitions_first;
 use crate::solver::{SolverError, Solvers};
 use crate::sweep::{merged, trials, values_of};
 use crate::term::{Operation, Term, substituted};
+use cranelift_codegen::isa::CallConv;
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::unstable::abi::Placer;
@@ -89,9 +90,9 @@ fn division(dividend: Term, divisor: Term) -> Option<Division> {
         place: placer.place(width.div_ceil(32)),
         width,
     };
-    let mut placer = Placer::default();
+    let mut placer = Placer::arguments(CallConv::Fast);
     let parameters = [dividend, divisor].map(|value| (place(&mut placer), value));
-    let result = [place(&mut Placer::default())];
+    let result = [place(&mut Placer::results())];
     let returned = |words: &[u128]| {
         let entry = Entry {
             parameters: &parameters,

@@ -267,8 +267,10 @@ fn function_sides(
     code: MachineCode<'_>,
     limits: Limits,
 ) -> Result<[Outcome; 2], Open> {
-    let parameters = places(&func.signature.params)?;
-    let results = places(&func.signature.returns)?;
+    let signature = &func.signature;
+    let placer = Placer::arguments(signature.call_conv);
+    let parameters = places(&signature.params, placer)?;
+    let results = places(&signature.returns, Placer::results())?;
     let kept = || machine::kept().map(machine::untouched_register);
     let mut widths: Vec<u32> = results.iter().map(|placed| placed.width).collect();
     widths.extend(kept().map(|_| 32));
@@ -293,13 +295,12 @@ fn function_sides(
 
 /// The bits of a function's results.
 fn result_widths(func: &Function) -> Result<Vec<u32>, Open> {
-    let results = places(&func.signature.returns)?;
+    let results = places(&func.signature.returns, Placer::results())?;
     Ok(results.iter().map(|placed| placed.width).collect())
 }
 
 /// Where the values of a list are.
-fn places(list: &[AbiParam]) -> Result<Vec<Placed>, Open> {
-    let mut placer = Placer::default();
+fn places(list: &[AbiParam], mut placer: Placer) -> Result<Vec<Placed>, Open> {
     let mut placed = Vec::new();
     for param in list {
         if param.purpose != ArgumentPurpose::Normal {

@@ -94,13 +94,13 @@ impl Walk<'_> {
     /// What the code of an operation alone gives for these operands.
     fn by_code(&mut self, inst: Inst, state: &mut State, args: &[Term]) -> Result<Vec<Term>, Open> {
         let (object, types) = code(self.func, inst, args)?;
-        let mut placer = Placer::default();
+        let mut placer = Placer::arguments(CallConv::Fast);
         let variable = args.iter().zip(self.func.dfg.inst_args(inst));
         let variable = variable.filter(|&(&arg, &v)| constant(self.func, v, arg).is_none());
         let parameters: Vec<(Placed, Term)> = variable
             .map(|(&arg, _)| (placed(&mut placer, arg.width()), arg))
             .collect();
-        let mut placer = Placer::default();
+        let mut placer = Placer::results();
         let widths = types.iter().map(|&ty| width_of(ty));
         let widths: Vec<u32> = widths.collect::<Result<_, Open>>()?;
         let results: Vec<Placed> = widths.iter().map(|&w| placed(&mut placer, w)).collect();
