@@ -53,6 +53,7 @@ use allocation::{Allocation, ProgramPoint};
 use backtracking::{Guide, Refusal, Request};
 use coloured::Extent;
 use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
+use liveness::Liveness;
 use locations::{Before, Definitions, Places};
 use thiserror::Error;
 
@@ -216,7 +217,7 @@ const COPIES_IN_LOOPS: usize = 50;
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
 pub struct AllocationBuffers {
-    liveness: liveness::Liveness,
+    liveness: Liveness,
     pressure: pressure::Pressure,
     colouring: colouring::Colouring,
     backtracking: backtracking::Backtracking,
@@ -294,10 +295,10 @@ fn assign(
         (true, true) => Some(Extent::Fixed),
         (true, false) => None,
     };
-    let code = pinned::separate(Constrained::untouched(code, recorded));
+    let mut code = pinned::separate(Constrained::untouched(code, recorded));
     // Around calls regalloc2 knows better which values stay in registers that calls keep.
     let is_known = backtracking && !requirements.calls;
-    if is_known && colours_well(&code.code, options, scratch) {
+    if is_known && colours_well(&mut code.code, options, scratch) {
         refuse_divergent_writes(&code.code, &scratch.pressure)?;
         single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
         return Ok(code);
@@ -322,14 +323,18 @@ fn is_easy(code: &VCode<VReg>, requirements: &requirements::Requirements) -> boo
 
 /// Whether a colouring of all values needs no spilling and so few copies that regalloc2 has little to save. It is left
 /// in `scratch`, as are liveness and pressure.
-fn colours_well(code: &VCode<VReg>, options: &Options, scratch: &mut AllocationBuffers) -> bool {
+fn colours_well(
+    code: &mut VCode<VReg>,
+    options: &Options,
+    scratch: &mut AllocationBuffers,
+) -> bool {
     let AllocationBuffers {
         liveness,
         pressure,
         colouring,
         ..
     } = scratch;
-    liveness.compute(code);
+    find_liveness(code, liveness, Liveness::compute);
     pressure.compute(code, liveness);
     let capacity = capacity::Capacity::new(options.gpr_limit);
     let fits = |class: &RegisterClass| pressure.fits(*class, &capacity);
@@ -350,6 +355,23 @@ fn colours_well(code: &VCode<VReg>, options: &Options, scratch: &mut AllocationB
     }
     let (copies, in_loops, work_in_loops) = colouring.copies(code);
     copies * COPIES <= code.insts.len() && in_loops * COPIES_IN_LOOPS <= work_in_loops
+}
+
+/// Finds what lives where, and drops the parameters of blocks that nobody reads: what is passed for one lives until
+/// then, across calls too, but would never be brought back.
+fn find_liveness(
+    code: &mut VCode<VReg>,
+    liveness: &mut Liveness,
+    compute: fn(&mut Liveness, &VCode<VReg>),
+) {
+    loop {
+        compute(liveness, code);
+        let unread = |data: &BlockData<VReg>| data.params.iter().any(|v| liveness.is_dead(*v));
+        if !code.blocks.values().any(unread) {
+            return;
+        }
+        code.retain_params(|v| !liveness.is_dead(v));
+    }
 }
 
 /// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where
@@ -496,7 +518,7 @@ const ROUNDS: u32 = 3;
 /// `scratch`. Uniform values first, then predicates, because both go to GPRs. Liveness and pressure of the function as
 /// it comes are in `scratch` if they are `known`.
 fn fit(
-    original: Constrained,
+    mut original: Constrained,
     extent: Option<Extent>,
     mut known: bool,
     options: &Options,
@@ -514,11 +536,11 @@ fn fit(
     let displaced = uniform::has_divergent_parameters(&original.code);
     loop {
         if !std::mem::take(&mut known) {
-            if extent.is_some() {
-                liveness.compute(&original.code);
-            } else {
-                liveness.compute_sets(&original.code);
-            }
+            let compute = match extent {
+                Some(_) => Liveness::compute,
+                None => Liveness::compute_sets,
+            };
+            find_liveness(&mut original.code, liveness, compute);
             pressure.compute(&original.code, liveness);
         }
         if extent.is_none() {
