@@ -176,10 +176,11 @@ impl Kernels {
     pub fn compile(&self) -> Result<Compiled, Error> {
         let toolchain = toolchain::find(self.settings.toolchain.as_deref())?;
         let package = self.settings.package(&self.crate_dir, &toolchain.host)?;
-        let target = self
-            .target_dir
-            .clone()
-            .unwrap_or_else(|| package.target_directory.join("thisgpu"));
+        let target = match &self.target_dir {
+            // Programs that are called may run elsewhere.
+            Some(path) => std::path::absolute(path).map_err(Error::file(path))?,
+            None => package.target_directory.join("thisgpu"),
+        };
         let debug = match self.options.value_locations {
             true => DebugInfo::Variables,
             false => DebugInfo::Lines,

@@ -70,8 +70,14 @@ fn a_new_crate_is_built_run_and_tested() {
             .contains("saxpy")
     );
 
-    let tested = thisgpu(&krate, &["test", "--offline"]);
+    // From elsewhere, and built in a folder that is meant from there.
+    let elsewhere = ["--crate", "first", "--target-dir", "built/here"];
+    let tested = thisgpu(
+        folder.path(),
+        &[&["test", "--offline"][..], &elsewhere].concat(),
+    );
     assert!(tested.status.success(), "{:?}", text(&tested));
+    assert!(folder.path().join("built/here").is_dir());
     assert!(text(&tested).0.contains("test lanes_add_up ... ok\n"));
     let source = krate.join("src/lib.rs");
     let broken = std::fs::read_to_string(&source)
