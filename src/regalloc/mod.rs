@@ -52,7 +52,7 @@ use crate::vcode::{Attachment, Block, BlockData, SourceLine, VCode};
 use allocation::{Allocation, ProgramPoint};
 use backtracking::{Guide, Refusal, Request};
 use coloured::Extent;
-use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
+use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform, unread};
 use liveness::Liveness;
 use locations::{Before, Definitions, Places};
 use thiserror::Error;
@@ -322,7 +322,7 @@ fn is_easy(code: &VCode<VReg>, requirements: &requirements::Requirements) -> boo
 }
 
 /// Whether a colouring of all values needs no spilling and so few copies that regalloc2 has little to save. It is left
-/// in `scratch`, as are liveness and pressure.
+/// in `scratch`, as are liveness and pressure. Parameters that nobody reads are dropped.
 fn colours_well(
     code: &mut VCode<VReg>,
     options: &Options,
@@ -357,20 +357,15 @@ fn colours_well(
     copies * COPIES <= code.insts.len() && in_loops * COPIES_IN_LOOPS <= work_in_loops
 }
 
-/// Finds what lives where, and drops the parameters of blocks that nobody reads: what is passed for one lives until
-/// then, across calls too, but would never be brought back.
+/// Finds what lives where; parameters that nobody reads are dropped.
 fn find_liveness(
     code: &mut VCode<VReg>,
     liveness: &mut Liveness,
     compute: fn(&mut Liveness, &VCode<VReg>),
 ) {
-    loop {
+    compute(liveness, code);
+    if unread::drop_parameters(code, liveness) {
         compute(liveness, code);
-        let unread = |data: &BlockData<VReg>| data.params.iter().any(|v| liveness.is_dead(*v));
-        if !code.blocks.values().any(unread) {
-            return;
-        }
-        code.retain_params(|v| !liveness.is_dead(v));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::search::Decision;
 use crate::isa::VReg;
-use crate::vcode::{Block, Entry, Terminator, VCode};
-use cranelift_codegen::entity::{EntityRef, SecondaryMap};
+use crate::vcode::{Block, Entry, VCode};
+use cranelift_codegen::entity::SecondaryMap;
 use std::ops::Range;
 
 /// Writes what was decided.
@@ -47,16 +47,9 @@ pub(super) fn rewrite(mut code: VCode<VReg>, decision: Decision) -> VCode<VReg> 
             *reg = other;
         }
     };
-    let params: Vec<Vec<VReg>> = (code.blocks.values())
-        .map(|data| data.params.clone())
-        .collect();
+    code.retain_params(|param| !gone[param.index()]);
     for (data, range) in code.blocks.values_mut().zip(ranges) {
         data.insts = range;
-        data.params.retain(|param| !gone[param.index()]);
-        if let Terminator::Jump { target, args } = &mut data.terminator {
-            let mut params = params[target.index()].iter();
-            args.retain(|_| params.next().is_some_and(|param| !gone[param.index()]));
-        }
         data.terminator.for_each_register(rename);
     }
     for attachment in code.attachments.values_mut() {

@@ -594,20 +594,15 @@ impl<R: Register> Iterator for Uses<'_, R> {
 impl VCode<VReg> {
     /// Drops the parameters of blocks for which `keep` does not hold, and what is passed for them.
     pub fn retain_params(&mut self, keep: impl Fn(VReg) -> bool) {
-        for number in 0..self.blocks.len() {
-            let block = Block::new(number);
-            let Terminator::Jump { target, args } = &mut self.blocks[block].terminator else {
-                continue;
-            };
-            let (target, mut kept) = (*target, std::mem::take(args));
-            let mut params = self.blocks[target].params.iter();
-            kept.retain(|_| params.next().is_none_or(|param| keep(*param)));
-            if let Terminator::Jump { args, .. } = &mut self.blocks[block].terminator {
-                *args = kept;
-            }
-        }
+        let params: Vec<Vec<VReg>> = (self.blocks.values())
+            .map(|data| data.params.clone())
+            .collect();
         for data in self.blocks.values_mut() {
             data.params.retain(|param| keep(*param));
+            if let Terminator::Jump { target, args } = &mut data.terminator {
+                let mut params = params[target.index()].iter();
+                args.retain(|_| params.next().is_some_and(|param| keep(*param)));
+            }
         }
     }
 

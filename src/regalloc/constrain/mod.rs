@@ -5,6 +5,8 @@
 //! predicate that has to leave its registers becomes a GPR value, what reads nothing is rematerialized
 //! ([`rematerialization`]), the rest is spilled to local memory, each only where the registers do not suffice:
 //!
+//! Before it parameters that nobody reads are dropped ([`unread`]).
+//!
 //! 1. [`pressure`] tells whether all is well, which is the rule; the rest is not run then.
 //! 2. [`flow`] and [`distance`] find loops, dominators and how far next uses are.
 //! 3. [`spill`] walks through the blocks ([`walk`]) and decides where values are in registers: the [`plan`].
@@ -26,6 +28,7 @@ pub(super) mod rewrite;
 pub(super) mod spill;
 mod tidy;
 pub(super) mod uniform;
+pub(super) mod unread;
 mod walk;
 
 use super::check::ADDED;

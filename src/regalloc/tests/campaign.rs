@@ -185,7 +185,10 @@ fn allocations_are_right() {
 #[test]
 fn once_wrong() {
     // A slot of regalloc2 was the register of a wide result's word that nobody reads.
-    for seed in [1_011_430, 1_015_000, 1_048_509, 1_069_585, 1_084_713] {
+    let slots = [1_011_430, 1_015_000, 1_048_509, 1_069_585, 1_084_713];
+    // Predicates lived across calls and loops for parameters that nobody reads, in the last one round in a circle.
+    let unread = [122_537, 200_755, 1_078_954];
+    for seed in slots.into_iter().chain(unread) {
         let (shape, options) = case(seed);
         let code = generate::function(seed, &shape);
         let (mut scratch, mut covered) = (AllocationBuffers::default(), Covered::default());
