@@ -9,7 +9,7 @@
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
 use crate::isa::table::Effects;
-use crate::isa::{PInst, PReg, Role, build};
+use crate::isa::{PInst, PReg, Register, RegisterClass, Role, build};
 use crate::linear::{Linear, LinearBlock, Target};
 use crate::vcode::{
     Attachment, AttachmentId, Block, BlockData, Callee, Entry, Guard, SourceLine, SymbolKind,
@@ -56,6 +56,13 @@ enum Destination {
     Return(Block, [PReg; 2]),
 }
 
+impl Destination {
+    /// True if lanes that go there are gone.
+    fn ends_lanes(self) -> bool {
+        matches!(self, Destination::Exit(_) | Destination::Trap(..))
+    }
+}
+
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
 pub(super) struct LayoutBuffers {
@@ -66,6 +73,11 @@ pub(super) struct LayoutBuffers {
     path: Vec<Block>,
     /// Blocks that stand for others as well.
     shared: EntitySet<Block>,
+    /// Blocks from whose start a write of a uniform register may be come to. Of a function in which it does not matter
+    /// there is none.
+    uniform_ahead: EntitySet<Block>,
+    /// Blocks whose predecessors have not been looked at for that.
+    work: Vec<Block>,
     traits: Vec<BlockTraits>,
     /// By block of the [`VCode`] its place in the order.
     places: Vec<usize>,
@@ -83,6 +95,7 @@ pub(super) fn layout(
 ) -> Result<Linear, LayoutError> {
     scratch.thread(&code);
     scratch.join_twins(&code);
+    scratch.find_uniform_writes(&code);
     let targets = code.attachments.iter().map(|_| Target::None).collect();
     let mut out = Emitter {
         insts: std::mem::take(&mut code.insts),
@@ -96,6 +109,7 @@ pub(super) fn layout(
     let layout = Layout {
         code: &code,
         threads: &scratch.threads,
+        uniform_ahead: &scratch.uniform_ahead,
     };
     let order = layout.order(&mut scratch.traits);
     for (i, &block) in order.iter().enumerate() {
@@ -169,6 +183,55 @@ impl LayoutBuffers {
         }
     }
 
+    /// Finds what leads to writes of uniform registers, where lanes part of which some only end. Who called this function
+    /// may write some behind it.
+    fn find_uniform_writes(&mut self, code: &VCode<PReg>) {
+        self.uniform_ahead.clear();
+        let ends = |edge: Block| {
+            let data = &code.blocks[self.threads[edge.index()]];
+            data.insts.is_empty()
+                && matches!(data.terminator, Terminator::Exit | Terminator::Trap(_))
+        };
+        let parts = |terminator: &Terminator<PReg>| match terminator {
+            Terminator::Branch {
+                taken,
+                fallthrough,
+                divergent: true,
+                ..
+            } => ends(*taken) || ends(*fallthrough),
+            _ => false,
+        };
+        if !code.blocks.values().any(|data| parts(&data.terminator)) {
+            return;
+        }
+        let writes = |entry: &Entry<PReg>| {
+            let effects = entry.inst.optype().info().effects;
+            effects.intersects(Effects::CALL)
+                || entry
+                    .inst
+                    .definitions()
+                    .any(|reg| reg.class() == RegisterClass::Uniform)
+        };
+        for (block, data) in code.blocks.iter() {
+            let returns = matches!(
+                data.terminator,
+                Terminator::Return { .. } | Terminator::TailCall { .. }
+            );
+            if returns || code.block_insts(block).iter().any(writes) {
+                self.uniform_ahead.insert(block);
+                self.work.push(block);
+            }
+        }
+        let predecessors = code.predecessors();
+        while let Some(block) = self.work.pop() {
+            for &before in &predecessors[block] {
+                if self.uniform_ahead.insert(before) {
+                    self.work.push(before);
+                }
+            }
+        }
+    }
+
     /// Finds where control gets to from each block. All blocks of an empty endless loop get to the same one.
     fn thread(&mut self, code: &VCode<PReg>) {
         let LayoutBuffers {
@@ -215,6 +278,7 @@ struct Layout<'a> {
     /// The function; its instructions have gone to the [`Emitter`].
     code: &'a VCode<PReg>,
     threads: &'a [Block],
+    uniform_ahead: &'a EntitySet<Block>,
 }
 
 impl Layout<'_> {
@@ -237,6 +301,12 @@ impl Layout<'_> {
             Destination::Return(block, _) => Destination::Block(block),
             other => other,
         }
+    }
+
+    /// True if lanes that part at a branch have to be gone before the others come to `other`: those are all that have
+    /// not ended, and write uniform registers from there on. Nothing but a guarded EXIT or TRAP sees to that.
+    fn ends_before(&self, end: Destination, other: Block) -> bool {
+        end.ends_lanes() && self.uniform_ahead.contains(other)
     }
 
     /// Edges between the blocks that will be laid out; the successor of a branch that should follow directly comes
@@ -329,32 +399,11 @@ impl Layout<'_> {
                 guard,
                 taken,
                 fallthrough,
+                divergent,
                 ..
             } => {
-                let (taken, fallthrough) = (self.side(*taken), self.side(*fallthrough));
-                let inverted = Guard {
-                    reg: guard.reg,
-                    negated: !guard.negated,
-                };
-                match (taken, fallthrough) {
-                    (t, f) if t == f => self.jump(f, next, out),
-                    // The end of a kernel in the branch's place would leave another branch to be gone through, which
-                    // a loop pays in each turn.
-                    (Destination::Block(t), f) if Some(t) == next => {
-                        self.branch(inverted, f, out);
-                        self.jump(taken, next, out);
-                    }
-                    (t, Destination::Block(f))
-                        if Some(f) != next && !matches!(t, Destination::Block(_)) =>
-                    {
-                        self.branch(inverted, fallthrough, out);
-                        self.jump(t, next, out);
-                    }
-                    (t, f) => {
-                        self.branch(*guard, t, out);
-                        self.jump(f, next, out);
-                    }
-                }
+                let sides = (self.side(*taken), self.side(*fallthrough));
+                self.two_ways(*guard, sides, *divergent, next, out);
             }
             Terminator::Table {
                 index,
@@ -388,6 +437,39 @@ impl Layout<'_> {
             Terminator::Trap(code) => out.push(build::trap_x(*code), Target::None),
         }
         Ok(())
+    }
+
+    /// Goes to the first side if the guard holds, else to the second.
+    fn two_ways(
+        &self,
+        guard: Guard<PReg>,
+        sides: (Destination, Destination),
+        divergent: bool,
+        next: Option<Block>,
+        out: &mut Emitter,
+    ) {
+        let inverted = |guard: Guard<PReg>| Guard {
+            reg: guard.reg,
+            negated: !guard.negated,
+        };
+        // The branch comes first, and the end of a kernel behind it: the other way round there would be another branch
+        // to be gone through, which a loop pays in each turn.
+        let (guard, first, second) = match sides {
+            (taken, fallthrough) if taken == fallthrough => return self.jump(taken, next, out),
+            (end, other) if end.ends_lanes() && !other.ends_lanes() => {
+                (inverted(guard), other, end)
+            }
+            (taken, fallthrough) => (guard, taken, fallthrough),
+        };
+        let second_first = matches!(first, Destination::Block(first) if Some(first) == next
+            || divergent && self.ends_before(second, first));
+        if second_first {
+            self.branch(inverted(guard), second, out);
+            self.jump(first, next, out);
+        } else {
+            self.branch(guard, first, out);
+            self.jump(second, next, out);
+        }
     }
 
     /// Goes to `destination` always.

@@ -6,7 +6,7 @@
 
 use super::super::meeting::Meeting;
 use super::Analysis;
-use cranelift_codegen::ir::{Block, Inst, Value, ValueDef};
+use cranelift_codegen::ir::{Block, Inst, Opcode, Value, ValueDef};
 
 impl Analysis<'_> {
     /// `branch` has become divergent: finds where its lanes go and meet.
@@ -73,12 +73,15 @@ impl Analysis<'_> {
             .successors(block)
             .filter(|succ| !self.flow.continues(block, *succ))
             .collect();
+        // A guarded EXIT ends the lanes at once that a branch sends to a block that does nothing. A table has no guards.
+        let (layout, insts) = (&self.func.layout, &self.func.dfg.insts);
+        let by_branch =
+            (layout.last_inst(block)).is_some_and(|last| insts[last].opcode() == Opcode::Brif);
         let is_empty = |succ: &Block| {
-            let layout = &self.func.layout;
             layout.first_inst(*succ) == layout.last_inst(*succ)
                 && self.flow.successors(*succ).next().is_none()
         };
-        if !stack.iter().all(is_empty) {
+        if !stack.iter().all(|succ| by_branch && is_empty(succ)) {
             let mut others = vec![block];
             while let Some(other) = others.pop() {
                 for next in self.flow.continuing_successors(other).collect::<Vec<_>>() {
