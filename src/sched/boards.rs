@@ -99,7 +99,8 @@ impl Clock {
             if zero <= self.now && self.open >> b & 1 == 0 {
                 (0, 0)
             } else {
-                (1, zero.abs_diff(end))
+                // If its results have arrived, who waits for it would wait from now on.
+                (1, zero.max(self.now).abs_diff(end))
             }
         });
         let best = best.expect("more than one scoreboard");
