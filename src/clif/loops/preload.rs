@@ -15,7 +15,7 @@
 //! The last turn is a copy without the loads, so nothing is loaded that was not before. The order of blocks puts the
 //! test at the end of `again`: a turn has as many branches as it had.
 //!
-//! Taken are loops that load a part of global memory, share it by a barrier of the block in the header, and compute
+//! Taken are innermost loops, and those around such, that load a part of global memory, share it by a barrier of the block in the header, and compute
 //! from what was shared. The loads in front of the barrier are over when it opens, so those of the next turn take no
 //! more registers than what they load. (*Measured*: where loads are read until the end of the turn, those of the next
 //! one take as many registers again and copies, which costs loops that compute up to a third.)
@@ -50,6 +50,12 @@ use loads::{Candidate, Loads, entrance};
 use slice::Slice;
 use smallvec::SmallVec;
 
+/// Most machine instructions of a loop whose last turn is copied (*assumed*: a third of the smallest instruction cache
+/// that GPUs of the kind have).
+const LARGEST: u32 = 512;
+/// The same where it holds others (*assumed*, as for copies of a turn: a load is little beside more turns of those).
+const LARGEST_AROUND: u32 = 128;
+
 /// What is done with a loop.
 struct Plan {
     body: Body,
@@ -77,14 +83,27 @@ pub(super) fn preload(
     let mut facts = Facts::default();
     let mut plans = Vec::new();
     let mut chained = Vec::new();
+    let refused =
+        |body: &Body| rest.contains(&body.header) || matches!(hints.of(body.header), Some(0 | 1));
+    let mut changed: EntitySet<Block> = EntitySet::new();
     for body in Body::innermost(context) {
-        let asked = hints.of(body.header);
-        if rest.contains(&body.header) || matches!(asked, Some(0 | 1)) {
+        if refused(&body) {
             continue;
         }
+        let header = body.header;
         match chained::Plan::of(context, given, &mut facts, body) {
             Ok(plan) => chained.push(plan),
-            Err(body) => plans.extend(Plan::of(context, given, &mut facts, body)),
+            Err(body) => match Plan::of(context, given, &mut facts, body, LARGEST) {
+                Some(plan) => plans.push(plan),
+                None => continue,
+            },
+        }
+        changed.insert(header);
+    }
+    for body in Body::around_innermost(context) {
+        let is_changed = |block: &Block| changed.contains(*block);
+        if !refused(&body) && !body.blocks.iter().any(is_changed) {
+            plans.extend(Plan::of(context, given, &mut facts, body, LARGEST_AROUND));
         }
     }
     if plans.is_empty() && chained.is_empty() {
@@ -114,11 +133,12 @@ impl Plan {
         given: &LoopContext<'_>,
         facts: &mut Facts,
         body: Body,
+        largest: u32,
     ) -> Option<Plan> {
         let func = &context.func;
         let (latch, exit) = bottom(&body).filter(|_| body.plain)?;
         let &[condition] = func.dfg.inst_args(latch.branch).first_chunk()?;
-        let effects = Effects::of(func, given, &body)?;
+        let effects = Effects::of(func, given, &body, largest)?;
         let barrier = effects.barrier?;
         let carried: u32 = func.dfg.block_param_types(body.header).map(words).sum();
         let mut room = room(given.registers, carried);

@@ -77,7 +77,7 @@ pub(super) fn passed(func: &Function, edge: Edge, value: Value) -> usize {
     args.filter(|arg| arg.as_value() == Some(value)).count()
 }
 
-/// A loop that holds no other.
+/// A loop.
 pub(super) struct Body {
     pub(super) header: Block,
     /// All its blocks in reverse postorder, the header first.
@@ -96,23 +96,34 @@ impl Body {
     /// All innermost loops of the function, whose analyses are up to date.
     pub(super) fn innermost(context: &Context) -> Vec<Body> {
         let loops = &context.loop_analysis;
+        let outer = parents(context, loops.loops());
+        Self::all(context, |lp| !outer.contains(lp))
+    }
+
+    /// All loops that hold only innermost ones, and at least one.
+    pub(super) fn around_innermost(context: &Context) -> Vec<Body> {
+        let outer = parents(context, context.loop_analysis.loops());
+        let further = parents(context, outer.iter());
+        Self::all(context, |lp| outer.contains(lp) && !further.contains(lp))
+    }
+
+    /// Those that are `wanted`, none of which holds another; in those that they hold no other loop lies.
+    fn all(context: &Context, wanted: impl Fn(Loop) -> bool) -> Vec<Body> {
+        let loops = &context.loop_analysis;
         let mut blocks: SecondaryMap<Loop, Vec<Block>> = SecondaryMap::new();
-        let mut outer: EntitySet<Loop> = EntitySet::new();
-        loops
-            .loops()
-            .filter_map(|lp| loops.loop_parent(lp))
-            .for_each(|parent| {
-                outer.insert(parent);
-            });
         for &block in context.domtree.cfg_rpo() {
-            if let Some(lp) = loops.innermost_loop(block)
-                && !outer.contains(lp)
+            let innermost = loops.innermost_loop(block);
+            let around = innermost.and_then(|lp| loops.loop_parent(lp));
+            if let Some(lp) = [innermost, around]
+                .into_iter()
+                .flatten()
+                .find(|lp| wanted(*lp))
             {
                 blocks[lp].push(block);
             }
         }
-        let innermost = loops.loops().filter(|lp| !outer.contains(*lp));
-        innermost
+        let found = loops.loops().filter(|lp| wanted(*lp));
+        found
             .map(|lp| Self::of(&context.func, std::mem::take(&mut blocks[lp])))
             .collect()
     }
@@ -211,6 +222,13 @@ impl Body {
         });
         SourceLine(lines.filter(|line| *line != 0).min().unwrap_or(0))
     }
+}
+
+/// The loops that hold these directly.
+fn parents(context: &Context, loops: impl Iterator<Item = Loop>) -> EntitySet<Loop> {
+    let mut found = EntitySet::new();
+    found.extend(loops.filter_map(|lp| context.loop_analysis.loop_parent(lp)));
+    found
 }
 
 /// The instructions that read each value, kept while the function changes.

@@ -35,6 +35,8 @@ use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
 use smallvec::SmallVec;
 
+/// Most machine instructions of a loop (*assumed*: so many hide what a load takes).
+const LARGEST: u32 = 512;
 /// Loads under one guard: `simt::if_convert` takes as many accesses.
 const GROUP: usize = 3;
 
@@ -96,7 +98,8 @@ impl Plan {
         if loads.take(2).count() < 2 {
             return None;
         }
-        let effects = Effects::of(func, given, body).filter(|effects| !effects.has_barrier)?;
+        let effects =
+            Effects::of(func, given, body, LARGEST).filter(|effects| !effects.has_barrier)?;
         let candidate =
             |inst| Candidate::of((context, given), (body, latch), &effects, facts, inst);
         let mut candidates: Vec<Candidate> = header().filter_map(candidate).collect();

@@ -13,10 +13,6 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Value};
 use smallvec::SmallVec;
 
-/// Most machine instructions of a loop (*assumed*: a third of the smallest instruction cache that GPUs of the kind
-/// have, since the last turn of some is copied).
-const LARGEST: u32 = 512;
-
 /// What is known when it is asked for first.
 #[derive(Default)]
 pub(super) struct Facts(Option<Provenance>);
@@ -43,8 +39,13 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    /// None if loads may not pass them, or the loop is too long.
-    pub(super) fn of(func: &Function, given: &LoopContext<'_>, body: &Body) -> Option<Effects> {
+    /// None if loads may not pass them, or the loop has more than `largest` machine instructions.
+    pub(super) fn of(
+        func: &Function,
+        given: &LoopContext<'_>,
+        body: &Body,
+        largest: u32,
+    ) -> Option<Effects> {
         let mut effects = Effects {
             stores: SmallVec::new(),
             barrier: None,
@@ -53,7 +54,7 @@ impl Effects {
         let mut total = 0;
         for inst in body.insts(func) {
             total += size(func, given.intrinsics, inst);
-            if total > LARGEST {
+            if total > largest {
                 return None;
             }
             if let Some(row) = given.intrinsics.of_call(func, inst) {
