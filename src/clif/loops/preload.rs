@@ -145,8 +145,10 @@ impl Plan {
         let mut loads = Loads::default();
         let header = func.layout.block_insts(body.header);
         for inst in header.take_while(|inst| *inst != barrier) {
-            let candidate = Candidate::of((context, given), (&body, latch), &effects, facts, inst);
-            if let Some(load) = candidate.filter(|load| load.words <= room) {
+            let candidate = Candidate::of(context, given, (&body, latch), inst)
+                .filter(|load| load.words <= room)
+                .filter(|load| effects.leave(context, given, facts, load.inst));
+            if let Some(load) = candidate {
                 room -= load.words;
                 loads.add(&load);
             }

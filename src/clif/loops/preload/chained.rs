@@ -98,33 +98,35 @@ impl Plan {
         if loads.take(2).count() < 2 {
             return None;
         }
-        let effects =
-            Effects::of(func, given, body, LARGEST).filter(|effects| !effects.has_barrier)?;
-        let candidate =
-            |inst| Candidate::of((context, given), (body, latch), &effects, facts, inst);
+        let candidate = |inst| Candidate::of(context, given, (body, latch), inst);
         let mut candidates: Vec<Candidate> = header().filter_map(candidate).collect();
         let known: Vec<Inst> = candidates.iter().map(|load| load.inst).collect();
         let mut followers: Vec<Follower> = header()
             .filter_map(|inst| {
-                let InstructionData::Load {
-                    opcode, arg, flags, ..
-                } = func.dfg.insts[inst]
-                else {
+                let InstructionData::Load { opcode, arg, .. } = func.dfg.insts[inst] else {
                     return None;
                 };
                 let mut slice = Slice::new(context, given, body, &known);
-                let moves = is_plain(opcode)
-                    && slice.add(arg)
-                    && !slice.read.is_empty()
-                    && (func.dfg.mem_flags[flags].readonly()
-                        || effects.leave(context, given, facts, arg));
-                moves.then_some(Follower {
+                let follows = is_plain(opcode) && slice.add(arg) && !slice.read.is_empty();
+                follows.then_some(Follower {
                     inst,
                     address: slice.insts,
                     read: slice.read,
                 })
             })
             .collect();
+        // Most loops end here: nothing else is asked of them.
+        keep_chains(func, body, &mut candidates, &mut followers);
+        if candidates.is_empty() {
+            return None;
+        }
+        let effects =
+            Effects::of(func, given, body, LARGEST).filter(|effects| !effects.has_barrier)?;
+        candidates.retain(|load| effects.leave(context, given, facts, load.inst));
+        let known = |load: &Inst| candidates.iter().any(|candidate| candidate.inst == *load);
+        followers.retain(|load| {
+            load.read.iter().all(known) && effects.leave(context, given, facts, load.inst)
+        });
         keep_chains(func, body, &mut candidates, &mut followers);
         let carried: u32 = func.dfg.block_param_types(body.header).map(words).sum();
         let mut room = room(given.registers, carried);

@@ -79,15 +79,21 @@ impl Effects {
         Some(effects)
     }
 
-    /// Whether they leave what is read at `address` as it is.
+    /// Whether they leave what the load `inst` reads as it is.
     pub(super) fn leave(
         &self,
         context: &Context,
         given: &LoopContext<'_>,
         facts: &mut Facts,
-        address: Value,
+        inst: Inst,
     ) -> bool {
-        let space = facts.space(context, given, address);
+        let InstructionData::Load { arg, flags, .. } = context.func.dfg.insts[inst] else {
+            return false;
+        };
+        if context.func.dfg.mem_flags[flags].readonly() {
+            return true;
+        }
+        let space = facts.space(context, given, arg);
         space != Space::Generic
             && (self.stores.iter()).all(|&store| {
                 let written = facts.space(context, given, store);

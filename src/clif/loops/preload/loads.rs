@@ -4,7 +4,6 @@ use super::super::LoopContext;
 use super::super::copy::Copied;
 use super::super::overlap::is_plain;
 use super::super::shape::{Body, Edge, Uses, words};
-use super::effects::{Effects, Facts};
 use super::slice::Slice;
 use crate::values::tracking::{Copies, Tracking};
 use cranelift_codegen::Context;
@@ -24,20 +23,16 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// `inst` as one, if it is: a load whose address changes from turn to turn, depends on no load, and reads what the
-    /// loop does not write.
+    /// `inst` as one, if it is: a load whose address changes from turn to turn, and depends on no load. What else the
+    /// loop does is not asked.
     pub(super) fn of(
-        (context, given): (&Context, &LoopContext<'_>),
+        context: &Context,
+        given: &LoopContext<'_>,
         (body, latch): (&Body, Edge),
-        effects: &Effects,
-        facts: &mut Facts,
         inst: Inst,
     ) -> Option<Candidate> {
         let func = &context.func;
-        let InstructionData::Load {
-            opcode, arg, flags, ..
-        } = func.dfg.insts[inst]
-        else {
+        let InstructionData::Load { opcode, arg, .. } = func.dfg.insts[inst] else {
             return None;
         };
         let mut slice = Slice::new(context, given, body, &[]);
@@ -53,10 +48,6 @@ impl Candidate {
             .filter(|(param, _)| slice.params.contains(param))
             .peekable();
         if changes.peek().is_none() || !changes.all(|(_, &arg)| next.add(arg)) {
-            return None;
-        }
-        let readonly = func.dfg.mem_flags[flags].readonly();
-        if !readonly && !effects.leave(context, given, facts, arg) {
             return None;
         }
         Some(Candidate {
