@@ -1,10 +1,10 @@
 //! From blocks with terminators to instructions in their final order.
 //!
 //! Takes allocated code and makes [`Linear`]: empty blocks are threaded away, of short blocks that do the same one is
-//! left, blocks ordered ([`super::order`]), and
-//! each terminator becomes the branches that the order needs. A branch to a block that only exits or traps becomes a
-//! guarded EXIT or TRAP, a jump to a block that only returns becomes RET. Jumps carry no arguments any more: allocation
-//! has turned them into moves. Instructions are not moved: the branches are put behind those of allocation.
+//! left, blocks ordered ([`super::order`]), and each terminator becomes the branches that the order needs. A branch to
+//! a block that only exits or traps becomes a guarded EXIT or TRAP, unless that would be one branch more and nothing
+//! depends on who goes first; a jump to a block that only returns becomes RET. Jumps carry no arguments any more:
+//! allocation has turned them into moves. Instructions are not moved: the branches are put behind those of allocation.
 
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
@@ -183,8 +183,8 @@ impl LayoutBuffers {
         }
     }
 
-    /// Finds what leads to writes of uniform registers, where lanes part of which some only end. Who called this function
-    /// may write some behind it.
+    /// Finds what leads to writes of uniform registers, where lanes part of which some only end. Who called this
+    /// function may write some behind it.
     fn find_uniform_writes(&mut self, code: &VCode<PReg>) {
         self.uniform_ahead.clear();
         let ends = |edge: Block| {

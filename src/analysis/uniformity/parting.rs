@@ -73,7 +73,8 @@ impl Analysis<'_> {
             .successors(block)
             .filter(|succ| !self.flow.continues(block, *succ))
             .collect();
-        // A guarded EXIT ends the lanes at once that a branch sends to a block that does nothing. A table has no guards.
+        // A guarded EXIT ends the lanes at once that a branch sends to a block that does nothing; a table has no
+        // guards.
         let (layout, insts) = (&self.func.layout, &self.func.dfg.insts);
         let by_branch =
             (layout.last_inst(block)).is_some_and(|last| insts[last].opcode() == Opcode::Brif);

@@ -15,10 +15,11 @@
 //! The last turn is a copy without the loads, so nothing is loaded that was not before. The order of blocks puts the
 //! test at the end of `again`: a turn has as many branches as it had.
 //!
-//! Taken are innermost loops, and those around such, that load a part of global memory, share it by a barrier of the block in the header, and compute
-//! from what was shared. The loads in front of the barrier are over when it opens, so those of the next turn take no
-//! more registers than what they load. (*Measured*: where loads are read until the end of the turn, those of the next
-//! one take as many registers again and copies, which costs loops that compute up to a third.)
+//! Taken are innermost loops, and short ones around such, that load a part of global memory, share it by a barrier of
+//! the block in the header, and compute from what was shared. The loads in front of the barrier are over when it opens,
+//! so those of the next turn take no more registers than what they load. (*Measured*: where loads are read until the
+//! end of the turn, those of the next one take as many registers again and copies, which costs loops that compute up to
+//! a third.)
 //!
 //! In loops without barriers those loads go a turn ahead that other loads wait for ([`chained`]).
 //!
@@ -50,8 +51,8 @@ use loads::{Candidate, Loads, entrance};
 use slice::Slice;
 use smallvec::SmallVec;
 
-/// Most machine instructions of a loop whose last turn is copied (*assumed*: a third of the smallest instruction cache
-/// that GPUs of the kind have).
+/// Most machine instructions of a loop; the last turn of some is copied (*assumed*: a third of the smallest instruction
+/// cache that GPUs of the kind have).
 const LARGEST: u32 = 512;
 /// The same where it holds others (*assumed*, as for copies of a turn: a load is little beside more turns of those).
 const LARGEST_AROUND: u32 = 128;
@@ -91,12 +92,12 @@ pub(super) fn preload(
             continue;
         }
         let header = body.header;
-        match chained::Plan::of(context, given, &mut facts, body) {
-            Ok(plan) => chained.push(plan),
-            Err(body) => match Plan::of(context, given, &mut facts, body, LARGEST) {
-                Some(plan) => plans.push(plan),
-                None => continue,
-            },
+        if let Some(plan) = chained::Plan::of(context, given, &mut facts, &body) {
+            chained.push((body, plan));
+        } else if let Some(plan) = Plan::of(context, given, &mut facts, body, LARGEST) {
+            plans.push(plan);
+        } else {
+            continue;
         }
         changed.insert(header);
     }
@@ -120,9 +121,9 @@ pub(super) fn preload(
         let entries = plan.body.entries(context);
         plan.build(&mut context.func, uses, &entries, given.tracking);
     }
-    for plan in chained {
-        let entries = plan.entries(context);
-        plan.build(&mut context.func, uses, &entries, given.tracking);
+    for (body, plan) in chained {
+        let entries = body.entries(context);
+        plan.build(&mut context.func, uses, &body, &entries, given.tracking);
     }
     true
 }

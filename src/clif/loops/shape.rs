@@ -103,6 +103,9 @@ impl Body {
     /// All loops that hold only innermost ones, and at least one.
     pub(super) fn around_innermost(context: &Context) -> Vec<Body> {
         let outer = parents(context, context.loop_analysis.loops());
+        if outer.is_empty() {
+            return Vec::new();
+        }
         let further = parents(context, outer.iter());
         Self::all(context, |lp| outer.contains(lp) && !further.contains(lp))
     }

@@ -1,7 +1,7 @@
 //! Loads that the addresses of other loads are computed from, a turn ahead.
 //!
-//! A turn that loads an index, and then what is there, waits for memory twice. Here the index of the next turn is on its
-//! way while this one waits for what its own leads to:
+//! A turn that loads an index, and then what is there, waits for memory twice. Here the index of the next turn is on
+//! its way while this one waits for what its own leads to:
 //!
 //! ```text
 //! header(p):     i = load p; x = load a + i; rest; brif test(p), header(p + 4), out
@@ -14,35 +14,31 @@
 //!
 //! `ahead` becomes a load with a guard (`simt::if_convert`): lanes may make different numbers of turns, and nothing is
 //! loaded that was not before. Where they all make as many it stays a branch, of which there is one for all loads. Only
-//! loads are taken that nothing reads but addresses of loads in the header, so that i'
-//! gets the register of i. What those addresses are computed from moves up with them.
+//! loads are taken that nothing reads but addresses of loads in the header, so that i' gets the register of i. What
+//! those addresses are computed from moves up with them.
 
 use super::super::LoopContext;
 use super::super::copy::Copied;
-use super::super::count::bottom;
+use super::super::count::{bottom, step};
 use super::super::invariants::limit as room;
 use super::super::overlap::is_plain;
 use super::super::shape::{Body, Edge, Uses, branch, jump, words};
 use super::effects::{Effects, Facts};
 use super::loads::{Candidate, Loads, entrance};
 use super::slice::Slice;
-use super::turns_equally_often;
+use super::{LARGEST, turns_equally_often};
 use crate::analysis::uses::for_each_operand;
-use crate::constants::integer;
 use crate::values::tracking::Tracking;
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::EntitySet;
-use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
+use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Value};
 use smallvec::SmallVec;
 
-/// Most machine instructions of a loop (*assumed*: so many hide what a load takes).
-const LARGEST: u32 = 512;
 /// Loads under one guard: `simt::if_convert` takes as many accesses.
 const GROUP: usize = 3;
 
 /// What is done with a loop.
 pub(super) struct Plan {
-    body: Body,
     latch: Edge,
     loads: Loads,
     /// So many of them stand behind one test.
@@ -66,30 +62,8 @@ impl Plan {
         context: &Context,
         given: &LoopContext<'_>,
         facts: &mut Facts,
-        body: Body,
-    ) -> Result<Plan, Body> {
-        match Self::parts(context, given, facts, &body) {
-            Some((latch, loads, first, steps)) => Ok(Plan {
-                group: match turns_equally_often(context, given, &body, latch) {
-                    true => loads.insts.len(),
-                    false => GROUP,
-                },
-                body,
-                latch,
-                loads,
-                first,
-                steps,
-            }),
-            None => Err(body),
-        }
-    }
-
-    fn parts(
-        context: &Context,
-        given: &LoopContext<'_>,
-        facts: &mut Facts,
         body: &Body,
-    ) -> Option<(Edge, Loads, EntitySet<Inst>, Vec<Inst>)> {
+    ) -> Option<Plan> {
         let func = &context.func;
         let (latch, _) = bottom(body).filter(|_| body.plain)?;
         let &[condition] = func.dfg.inst_args(latch.branch).first_chunk()?;
@@ -98,6 +72,8 @@ impl Plan {
         if loads.take(2).count() < 2 {
             return None;
         }
+        let effects =
+            Effects::of(func, given, body, LARGEST).filter(|effects| !effects.has_barrier)?;
         let candidate = |inst| Candidate::of(context, given, (body, latch), inst);
         let mut candidates: Vec<Candidate> = header().filter_map(candidate).collect();
         let known: Vec<Inst> = candidates.iter().map(|load| load.inst).collect();
@@ -115,13 +91,11 @@ impl Plan {
                 })
             })
             .collect();
-        // Most loops end here: nothing else is asked of them.
+        // Most loops end here, before it is asked where addresses point.
         keep_chains(func, body, &mut candidates, &mut followers);
         if candidates.is_empty() {
             return None;
         }
-        let effects =
-            Effects::of(func, given, body, LARGEST).filter(|effects| !effects.has_barrier)?;
         candidates.retain(|load| effects.leave(context, given, facts, load.inst));
         let known = |load: &Inst| candidates.iter().any(|candidate| candidate.inst == *load);
         followers.retain(|load| {
@@ -148,7 +122,13 @@ impl Plan {
                 first.extend(follower.address.iter());
             }
         }
-        let is_step = |inst: &Inst| !first.contains(*inst) && is_step(func, body, *inst);
+        let params = func.dfg.block_params(body.header);
+        let args = latch.args(func);
+        let steps: Vec<Inst> = (params.iter().zip(args))
+            .filter(|&(&param, next)| step(func, body, param, next).is_some())
+            .filter_map(|(_, next)| func.dfg.value_def(next).inst())
+            .collect();
+        let is_step = |inst: &Inst| !first.contains(*inst) && steps.contains(inst);
         let (steps, others): (Vec<Inst>, Vec<Inst>) = chosen.next.iter().partition(is_step);
         first.extend(others);
         let mut read: EntitySet<Value> = EntitySet::new();
@@ -162,30 +142,32 @@ impl Plan {
             .into_iter()
             .partition(|step| read.contains(result(step)));
         first.extend(wanted);
-        Some((latch, chosen, first, steps))
-    }
-
-    /// The ways into the loop, whose graph is up to date.
-    pub(super) fn entries(&self, context: &Context) -> Vec<Edge> {
-        self.body.entries(context)
+        let together = turns_equally_often(context, given, body, latch);
+        Some(Plan {
+            latch,
+            group: if together { chosen.insts.len() } else { GROUP },
+            loads: chosen,
+            first,
+            steps,
+        })
     }
 
     pub(super) fn build(
         self,
         func: &mut Function,
         uses: &mut Uses,
+        body: &Body,
         entries: &[Edge],
         tracking: &Tracking,
     ) {
-        let copies = tracking.copies(func, &self.body.blocks);
-        copies.mark(func, &self.body.blocks);
-        let header = self.body.header;
+        let copies = tracking.copies(func, &body.blocks);
+        copies.mark(func, &body.blocks);
+        let header = body.header;
         let args = self.latch.args(func);
         let test = func.dfg.inst_args(self.latch.branch)[0];
         let location = func.srclocs[self.latch.branch];
         let (before, starts) = entrance(func, uses, header, entries);
         let early = copies.unnamed().number(1);
-        let body = &self.body;
         let first = self
             .loads
             .copy_to(func, uses, body, (&starts, before), early);
@@ -203,7 +185,7 @@ impl Plan {
         let inst = jump(func, before, header, &handed);
         func.srclocs[inst] = location;
         uses.add(func, inst);
-        let work = self.split(func);
+        let work = self.split(func, body);
         // What their addresses are computed from has no guard.
         let computed: Vec<Inst> = (func.layout.block_insts(aside))
             .filter(|&inst| !func.dfg.insts[inst].opcode().can_load())
@@ -252,11 +234,11 @@ impl Plan {
 
     /// Leaves in the header what stays there, with what else is needed for the test and the next addresses, and moves
     /// the rest to a block of its own.
-    fn split(&self, func: &mut Function) -> Block {
-        let header = self.body.header;
+    fn split(&self, func: &mut Function, body: &Body) -> Block {
+        let header = body.header;
         let work = func.dfg.make_block();
         func.layout.insert_block_after(work, header);
-        let insts: Vec<Inst> = self.body.insts(func).collect();
+        let insts: Vec<Inst> = body.insts(func).collect();
         for inst in insts {
             let is_there = func.layout.inst_block(inst) == Some(header);
             let to = match self.first.contains(inst) {
@@ -269,19 +251,6 @@ impl Plan {
         }
         work
     }
-}
-
-/// Whether `inst` is the sum of a parameter of the header and a constant.
-fn is_step(func: &Function, body: &Body, inst: Inst) -> bool {
-    let InstructionData::Binary {
-        opcode: Opcode::Iadd,
-        args: [base, constant],
-    } = func.dfg.insts[inst]
-    else {
-        return false;
-    };
-    let is_param = |value| matches!(func.dfg.value_def(value), ValueDef::Param(block, _) if block == body.header);
-    is_param(base) && integer(func, constant).is_some()
 }
 
 /// Leaves those loads that nothing in the loop reads but the addresses of `followers`, and those followers that read

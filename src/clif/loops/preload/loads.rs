@@ -77,7 +77,8 @@ impl Loads {
         self.next.extend(candidate.next.iter());
     }
 
-    /// Makes copies of them at the end of `block`, with `values` for the parameters of the header; gives what they load.
+    /// Makes copies of them at the end of `block`, with `values` for the parameters of the header; gives what they
+    /// load.
     pub(super) fn copy_to(
         &self,
         func: &mut Function,
