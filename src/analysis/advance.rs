@@ -176,18 +176,9 @@ impl<'a> Advance<'a> {
         let fresh = match dfg.value_def(expected) {
             ValueDef::Result(inst, _) if reading(expected) => self.func.layout.inst_block(inst),
             ValueDef::Param(block, index) if self.within.contains(block) => {
-                let passed = self.flow.cfg().pred_iter(block).all(|pred| {
-                    !self.within.contains(pred.block)
-                        || dfg.insts[pred.inst]
-                            .branch_destination(&dfg.jump_tables, &dfg.exception_tables)
-                            .iter()
-                            .filter(|call| call.block(&dfg.value_lists) == block)
-                            .all(|call| {
-                                let argument = call.args(&dfg.value_lists).nth(index);
-                                argument
-                                    .and_then(|argument| argument.as_value())
-                                    .is_some_and(reading)
-                            })
+                let mut arguments = self.flow.arguments(self.func, block, index);
+                let passed = arguments.all(|(from, argument)| {
+                    !self.within.contains(from) || argument.is_some_and(reading)
                 });
                 passed.then_some(block)
             }

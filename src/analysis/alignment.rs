@@ -254,29 +254,13 @@ impl Alignment {
         block: Block,
         index: usize,
     ) -> Option<LowBits> {
-        let dfg = &func.dfg;
         let mut joined: Option<LowBits> = None;
-        for pred in flow
-            .cfg()
-            .pred_iter(block)
-            .filter(|pred| flow.is_reachable(pred.block))
-        {
-            let calls =
-                dfg.insts[pred.inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-            for call in calls
-                .iter()
-                .filter(|call| call.block(&dfg.value_lists) == block)
-            {
-                let argument = call
-                    .args(&dfg.value_lists)
-                    .nth(index)
-                    .and_then(|arg| arg.as_value());
-                let fact = argument.map_or(Some(LowBits::NOTHING), |value| self.0[value]);
-                joined = match (joined, fact) {
-                    (Some(a), Some(b)) => Some(a.join(b)),
-                    (a, b) => a.or(b),
-                };
-            }
+        for (_, argument) in flow.arguments(func, block, index) {
+            let fact = argument.map_or(Some(LowBits::NOTHING), |value| self.0[value]);
+            joined = match (joined, fact) {
+                (Some(a), Some(b)) => Some(a.join(b)),
+                (a, b) => a.or(b),
+            };
         }
         joined
     }

@@ -27,11 +27,17 @@ use super::loop_tree::LoopTree;
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
-use cranelift_codegen::ir::{Block, Function};
+use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, Value};
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 
 /// Number of a node that is not in the graph.
 const ABSENT: u32 = u32::MAX;
+
+/// Where an instruction may go, with what it passes there: of `brif` then and else, of `br_table` the default first.
+pub fn destinations(func: &Function, inst: Inst) -> &[BlockCall] {
+    let dfg = &func.dfg;
+    dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables)
+}
 
 /// Which ways there are to a block from the header of its outermost loop.
 #[derive(Clone, Copy, Debug, Default)]
@@ -211,6 +217,31 @@ impl ControlFlow {
             .pred_iter(block)
             .map(|pred| pred.block)
             .filter(|pred| self.is_reachable(*pred))
+    }
+
+    /// What the parameter `index` of `block` gets from the reachable blocks that lead there, each with what it passes:
+    /// none where that is no value, since a call that may throw makes it.
+    pub fn arguments(
+        &self,
+        func: &Function,
+        block: Block,
+        index: usize,
+    ) -> impl Iterator<Item = (Block, Option<Value>)> {
+        let lists = &func.dfg.value_lists;
+        let preds = self.cfg.pred_iter(block);
+        preds
+            .filter(|pred| self.is_reachable(pred.block))
+            .flat_map(move |pred| {
+                let calls = destinations(func, pred.inst).iter();
+                let calls = calls.filter(move |call| call.block(lists) == block);
+                calls.map(move |call| {
+                    let argument = call.args(lists).nth(index);
+                    (
+                        pred.block,
+                        argument.and_then(|argument| argument.as_value()),
+                    )
+                })
+            })
     }
 
     /// The successors that lanes can go on in: all but those from which they only come to their end, if there are

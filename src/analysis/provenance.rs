@@ -218,27 +218,10 @@ impl Context<'_> {
         index: usize,
         origins: &SecondaryMap<Value, Origin>,
     ) -> Origin {
-        let dfg = &self.func.dfg;
-        let mut origin = Origin::Unknown;
-        for pred in flow
-            .cfg()
-            .pred_iter(block)
-            .filter(|pred| flow.is_reachable(pred.block))
-        {
-            let calls =
-                dfg.insts[pred.inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-            for call in calls
-                .iter()
-                .filter(|call| call.block(&dfg.value_lists) == block)
-            {
-                let argument = call
-                    .args(&dfg.value_lists)
-                    .nth(index)
-                    .and_then(|arg| arg.as_value());
-                origin = origin.join(argument.map_or(Origin::Any, |value| origins[value]));
-            }
-        }
-        origin
+        let arguments = flow.arguments(self.func, block, index);
+        arguments.fold(Origin::Unknown, |origin, (_, argument)| {
+            origin.join(argument.map_or(Origin::Any, |value| origins[value]))
+        })
     }
 
     /// A result of an instruction.

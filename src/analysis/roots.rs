@@ -8,7 +8,7 @@ use super::control_flow::ControlFlow;
 use super::provenance::{Provenance, Space};
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{
-    Function, GlobalValue, InstructionData, Opcode, Value, ValueDef, types,
+    Block, Function, GlobalValue, InstructionData, Opcode, Value, ValueDef, types,
 };
 
 /// Values that are looked at for one address (*assumed*: more than any address of a real program needs).
@@ -122,29 +122,12 @@ impl Search<'_> {
     }
 
     /// What the predecessors pass for a parameter joins `work`.
-    fn arguments(
-        &self,
-        block: cranelift_codegen::ir::Block,
-        index: usize,
-        work: &mut Vec<Value>,
-    ) -> Option<Root> {
-        let dfg = &self.func.dfg;
+    fn arguments(&self, block: Block, index: usize, work: &mut Vec<Value>) -> Option<Root> {
         let before = work.len();
-        for pred in self.flow.cfg().pred_iter(block) {
-            let calls =
-                dfg.insts[pred.inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-            for call in calls
-                .iter()
-                .filter(|call| call.block(&dfg.value_lists) == block)
-            {
-                let argument = call
-                    .args(&dfg.value_lists)
-                    .nth(index)
-                    .and_then(|argument| argument.as_value())?;
-                work.push(argument);
-                if work.len() - before > STEPS {
-                    return Some(Root::Unknown);
-                }
+        for (_, argument) in self.flow.arguments(self.func, block, index) {
+            work.push(argument?);
+            if work.len() - before > STEPS {
+                return Some(Root::Unknown);
             }
         }
         None

@@ -8,7 +8,7 @@
 //! Memory is followed by kinds ([`Places`]), not by objects: two parameters may point to one buffer, and to follow
 //! too much costs only that lanes meet later.
 
-use super::control_flow::ControlFlow;
+use super::control_flow::{ControlFlow, destinations};
 use super::graph::PostDominators;
 use super::uses::Users;
 use cranelift_codegen::entity::EntitySet;
@@ -180,7 +180,7 @@ impl<'a> Taint<'a> {
             self.results(user);
             return;
         }
-        let calls = dfg.insts[user].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let calls = destinations(self.func, user);
         for call in calls {
             let block = call.block(&dfg.value_lists);
             if !self.within.contains(block) {

@@ -1,5 +1,6 @@
 //! Random functions for the tests of the analyses. Everything is determined by the seed.
 
+use super::control_flow::destinations;
 use crate::isa::random::Random as Sequence;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -332,8 +333,7 @@ pub fn random_walk<T: Clone>(
             }
         }
         let last = func.layout.last_inst(block).expect("blocks end");
-        let calls = func.dfg.insts[last]
-            .branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables);
+        let calls = destinations(func, last);
         if calls.is_empty() {
             break;
         }

@@ -9,7 +9,7 @@
 //! together. Few parameters of a block are left, as there are seven predicates. All is linear in the function, but for
 //! a sort of what edges pass.
 
-use super::control_flow::ControlFlow;
+use super::control_flow::{ControlFlow, destinations};
 use super::uses::Users;
 use crate::constants;
 use crate::intrinsics::Lowering;
@@ -214,7 +214,7 @@ fn passed(func: &Function, truths: &Truths) -> Vec<Passed> {
         .blocks()
         .filter_map(|b| func.layout.last_inst(b))
     {
-        let calls = dfg.insts[last].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let calls = destinations(func, last);
         for call in calls {
             let parameters = dfg.block_params(call.block(&dfg.value_lists));
             let pairs = call.args(&dfg.value_lists).zip(parameters);

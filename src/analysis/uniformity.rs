@@ -37,7 +37,7 @@ mod joins;
 mod parting;
 mod rounds;
 
-use super::control_flow::ControlFlow;
+use super::control_flow::{ControlFlow, destinations};
 use super::meeting::Meetings;
 use super::provenance::{Provenance, Space};
 use super::uses::Users;
@@ -267,7 +267,7 @@ impl<'a> Analysis<'a> {
     /// postorder.
     fn seed_targets(&mut self, branch: Inst, order: usize) {
         let dfg = &self.func.dfg;
-        let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let calls = destinations(self.func, branch);
         if calls.is_empty() {
             return;
         }
@@ -343,7 +343,7 @@ impl<'a> Analysis<'a> {
             return seen;
         }
         let mut passed = Vec::new();
-        for call in dfg.insts[user].branch_destination(&dfg.jump_tables, &dfg.exception_tables) {
+        for call in destinations(self.func, user) {
             let block = call.block(&dfg.value_lists);
             if seen_by(block) {
                 let args = call.args(&dfg.value_lists).zip(dfg.block_params(block));

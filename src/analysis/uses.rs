@@ -5,7 +5,7 @@
 //! often? Only uses that come from an effect count, directly or through other values; an instruction that is used
 //! several times makes everything below it used several times, since folding it would duplicate them.
 
-use super::control_flow::ControlFlow;
+use super::control_flow::{ControlFlow, destinations};
 use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::packed_option::PackedOption;
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
@@ -86,8 +86,7 @@ impl Users {
 pub fn for_each_operand(func: &Function, inst: Inst, visit: impl FnMut(Value)) {
     let dfg = &func.dfg;
     let data = &dfg.insts[inst];
-    let targets = data.branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-    if targets.is_empty() {
+    if destinations(func, inst).is_empty() {
         let operands = data.arguments(&dfg.value_lists);
         operands.iter().copied().for_each(visit);
     } else {

@@ -18,6 +18,7 @@
 
 mod placement;
 
+use crate::analysis::control_flow::destinations;
 use crate::constants::integer;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -428,7 +429,7 @@ impl<'a> Renamer<'a> {
     /// Adds the present values to the arguments of the branch `inst`.
     fn pass_arguments(&mut self, inst: Inst) {
         let dfg = &self.func.dfg;
-        let calls = dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let calls = destinations(self.func, inst);
         let targets: Vec<Block> = calls
             .iter()
             .map(|call| call.block(&dfg.value_lists))

@@ -5,6 +5,7 @@ use super::rules::{
 };
 use super::source::{Base, VALUE_CLASS};
 use super::state::{Input, Lower};
+use crate::analysis::control_flow::destinations;
 use crate::analysis::meeting;
 use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};
@@ -60,7 +61,7 @@ impl BlockOrder {
             for call in func
                 .layout
                 .last_inst(block)
-                .map_or(&[][..], |last| successors(func, last))
+                .map_or(&[][..], |last| destinations(func, last))
             {
                 self.entering[call.block(lists)] += 1;
             }
@@ -77,7 +78,7 @@ impl BlockOrder {
             };
             self.cold[block] =
                 func.layout.is_cold(block) || func.dfg.insts[last].opcode() == Opcode::Trap;
-            let calls = successors(func, last);
+            let calls = destinations(func, last);
             if calls.len() > 1 {
                 next += calls.iter().filter(|c| own_block(c)).count();
             }
@@ -92,7 +93,7 @@ impl BlockOrder {
             let Some(last) = func.layout.last_inst(block) else {
                 continue;
             };
-            let calls = successors(func, last);
+            let calls = destinations(func, last);
             if calls.len() <= 1 {
                 continue;
             }
@@ -167,7 +168,7 @@ impl BlockOrder {
             return Meeting::Together;
         };
         let lists = &input.func.dfg.value_lists;
-        let mut ways = successors(input.func, last)
+        let mut ways = destinations(input.func, last)
             .iter()
             .filter(|call| flow.continues(block, call.block(lists)));
         let meetings = input.facts.meetings;
@@ -190,11 +191,6 @@ impl BlockOrder {
             meeting::Meeting::Nowhere => Meeting::Nowhere,
         }
     }
-}
-
-/// Block calls of a branch in order: of `brif` then and else, of `br_table` the default first.
-fn successors(func: &ir::Function, last: Inst) -> &[BlockCall] {
-    func.dfg.insts[last].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables)
 }
 
 impl Lower<'_> {
@@ -340,7 +336,7 @@ impl Lower<'_> {
             InstructionData::BranchTable { arg, table, .. } => {
                 let cases = self.func.dfg.jump_tables[table].as_slice().len();
                 if cases == 0 {
-                    let call = successors(self.func, last)[0];
+                    let call = destinations(self.func, last)[0];
                     let target = order.number(call.block(&self.func.dfg.value_lists));
                     return Terminator::Jump {
                         target,

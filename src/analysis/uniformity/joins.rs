@@ -4,6 +4,7 @@
 //! every block that lanes reach on two ways. Precisely by labels, or coarsely where that would take too long.
 
 use super::{Analysis, Label};
+use crate::analysis::control_flow::destinations;
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::{Block, Inst};
 use std::collections::BTreeSet;
@@ -22,7 +23,7 @@ impl Analysis<'_> {
         }
         let dfg = &self.func.dfg;
         let first_edge = dfg.num_blocks() as Label;
-        let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let calls = destinations(self.func, branch);
         let lasting: Vec<Block> = self.flow.continuing_successors(block).collect();
         let edges: Vec<(Block, Label)> = calls
             .iter()
@@ -104,7 +105,7 @@ impl Analysis<'_> {
     /// Two edges of the branch itself may go to one block.
     pub(super) fn mark_repeated_targets(&mut self, branch: Inst) {
         let dfg = &self.func.dfg;
-        let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let calls = destinations(self.func, branch);
         let mut targets: Vec<Block> = calls
             .iter()
             .map(|call| call.block(&dfg.value_lists))

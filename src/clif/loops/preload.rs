@@ -47,7 +47,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, Value};
 use effects::{Effects, Facts};
-use loads::{Candidate, Loads, entrance};
+use loads::{Candidate, Loads};
 use slice::Slice;
 use smallvec::SmallVec;
 
@@ -180,24 +180,15 @@ impl Plan {
         let args = self.latch.args(func);
         let test = func.dfg.inst_args(self.latch.branch)[0];
         let location = func.srclocs[self.latch.branch];
-        let (before, starts) = entrance(func, uses, header, entries);
         let early = copies.unnamed().number(1);
         let body = &self.body;
-        let first = self
-            .loads
-            .copy_to(func, uses, body, (&starts, before), early);
+        let aside = (self.loads).begin(func, uses, (body, entries), early, location);
         // The next turn's, in a block that is taken away again.
-        let aside = func.dfg.make_block();
-        func.layout.append_block(aside);
         let next = self.loads.copy_to(func, uses, body, (&args, aside), early);
         self.loads.replace(func, uses, header, tracking);
         // What is handed on may be what was loaded.
         let (args, exit_args) = (self.latch.args(func), self.exit.args(func));
         let exit = (self.exit.to(func), exit_args);
-        let handed: Vec<Value> = starts.into_iter().chain(first).collect();
-        let inst = jump(func, before, header, &handed);
-        func.srclocs[inst] = location;
-        uses.add(func, inst);
         let again = self.split(func);
         let last = self.copy_rest(func, uses, again, exit, copies);
         let targets = match self.latch.index {

@@ -1,5 +1,6 @@
 //! What the passes ask of a loop, and the edits that they share.
 
+use crate::analysis::control_flow::destinations;
 use crate::analysis::uses::for_each_operand;
 use crate::values::tracking::Tracking;
 use crate::vcode::SourceLine;
@@ -63,11 +64,6 @@ impl Edge {
             .branch_destination_mut(&mut dfg.jump_tables, &mut dfg.exception_tables);
         calls[self.index] = call;
     }
-}
-
-fn destinations(func: &Function, branch: Inst) -> &[cranelift_codegen::ir::BlockCall] {
-    let dfg = &func.dfg;
-    dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables)
 }
 
 /// How often a branch passes a value, whichever way it goes.
@@ -367,9 +363,9 @@ pub(super) fn branch(
     func: &mut Function,
     block: Block,
     condition: Value,
-    destinations: [(Block, &[Value]); 2],
+    targets: [(Block, &[Value]); 2],
 ) -> Inst {
-    let blocks = destinations.map(|(target, args)| {
+    let blocks = targets.map(|(target, args)| {
         let args: Vec<BlockArg> = args.iter().map(|&value| BlockArg::Value(value)).collect();
         func.dfg.block_call(target, &args)
     });

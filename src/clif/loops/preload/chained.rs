@@ -24,7 +24,7 @@ use super::super::invariants::limit as room;
 use super::super::overlap::is_plain;
 use super::super::shape::{Body, Edge, Uses, branch, jump, words};
 use super::effects::{Effects, Facts};
-use super::loads::{Candidate, Loads, entrance};
+use super::loads::{Candidate, Loads};
 use super::slice::Slice;
 use super::{LARGEST, turns_equally_often};
 use crate::analysis::uses::for_each_operand;
@@ -166,14 +166,9 @@ impl Plan {
         let args = self.latch.args(func);
         let test = func.dfg.inst_args(self.latch.branch)[0];
         let location = func.srclocs[self.latch.branch];
-        let (before, starts) = entrance(func, uses, header, entries);
         let early = copies.unnamed().number(1);
-        let first = self
-            .loads
-            .copy_to(func, uses, body, (&starts, before), early);
+        let aside = (self.loads).begin(func, uses, (body, entries), early, location);
         // The next turn's, in a block that is taken away again.
-        let aside = func.dfg.make_block();
-        func.layout.append_block(aside);
         let mut again = Copied::with(early, &[], &[]);
         for &step in &self.steps {
             again.inst(func, uses, step, aside);
@@ -181,10 +176,6 @@ impl Plan {
         let next = again.values(&args);
         let next = self.loads.copy_to(func, uses, body, (&next, aside), early);
         let loaded = self.loads.replace(func, uses, header, tracking);
-        let handed: Vec<Value> = starts.into_iter().chain(first).collect();
-        let inst = jump(func, before, header, &handed);
-        func.srclocs[inst] = location;
-        uses.add(func, inst);
         let work = self.split(func, body);
         // What their addresses are computed from has no guard.
         let computed: Vec<Inst> = (func.layout.block_insts(aside))

@@ -3,12 +3,12 @@
 use super::super::LoopContext;
 use super::super::copy::Copied;
 use super::super::overlap::is_plain;
-use super::super::shape::{Body, Edge, Uses, words};
+use super::super::shape::{Body, Edge, Uses, jump, words};
 use super::slice::Slice;
 use crate::values::tracking::{Copies, Tracking};
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::EntitySet;
-use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Value};
+use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, RelSourceLoc, Value};
 use smallvec::SmallVec;
 
 /// A load of the header that can be done a turn ahead.
@@ -77,6 +77,28 @@ impl Loads {
         self.next.extend(candidate.next.iter());
     }
 
+    /// Lets the first turn's be done in front of the loop, on the way from all `entries`, and hands on what they load
+    /// behind the parameters of the header; [`Self::replace`] makes the parameters for that. Gives a block for the next
+    /// turn's, which nothing leads to.
+    pub(super) fn begin(
+        &self,
+        func: &mut Function,
+        uses: &mut Uses,
+        (body, entries): (&Body, &[Edge]),
+        copy: Copies<'_>,
+        location: RelSourceLoc,
+    ) -> Block {
+        let (before, starts) = entrance(func, uses, body.header, entries);
+        let first = self.copy_to(func, uses, body, (&starts, before), copy);
+        let handed: Vec<Value> = starts.into_iter().chain(first).collect();
+        let inst = jump(func, before, body.header, &handed);
+        func.srclocs[inst] = location;
+        uses.add(func, inst);
+        let aside = func.dfg.make_block();
+        func.layout.append_block(aside);
+        aside
+    }
+
     /// Makes copies of them at the end of `block`, with `values` for the parameters of the header; gives what they
     /// load.
     pub(super) fn copy_to(
@@ -121,7 +143,7 @@ impl Loads {
 }
 
 /// A block in front of `header` that all `entries` of the loop lead to, with the parameters of the header.
-pub(super) fn entrance(
+fn entrance(
     func: &mut Function,
     uses: &mut Uses,
     header: Block,
