@@ -62,7 +62,7 @@ pub(super) fn step(func: &Function, body: &Body, param: Value, next: Value) -> O
     if !func
         .layout
         .inst_block(update)
-        .is_some_and(|block| body.within.contains(block))
+        .is_some_and(|block| body.holds(block))
     {
         return None;
     }
@@ -90,7 +90,7 @@ pub(super) fn is_invariant(func: &Function, body: &Body, value: Value) -> bool {
         Some(inst) => func.layout.inst_block(inst),
         None => Some(def.unwrap_block()),
     };
-    integer(func, value).is_some() || block.is_some_and(|block| !body.within.contains(block))
+    integer(func, value).is_some() || block.is_some_and(|block| !body.holds(block))
 }
 
 impl Counter {

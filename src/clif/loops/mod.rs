@@ -29,6 +29,7 @@ mod rotate;
 mod scale;
 mod shape;
 mod size;
+mod sorted_set;
 mod uniform;
 mod unroll;
 

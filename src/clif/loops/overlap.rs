@@ -9,10 +9,10 @@
 //! that writes, orders memory, acts on the active lanes or may end the kernel.
 
 use super::shape::words;
+use super::sorted_set::SortedSet;
 use crate::analysis::uses::{for_each_operand, has_effect};
 use crate::constants::integer;
 use crate::intrinsics::resolve::Intrinsics;
-use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value};
 
 /// Registers that loads fill before something is computed from them (*assumed*: with them a function is still below the
@@ -130,7 +130,7 @@ pub(super) fn is_plain(opcode: Opcode) -> bool {
 
 /// Appends `insts` to `order`, the loads and what they depend on first.
 fn arrange(func: &Function, insts: &[Inst], order: &mut Vec<Inst>) {
-    let mut first: EntitySet<Inst> = EntitySet::new();
+    let mut first: SortedSet<Inst> = SortedSet::default();
     for &inst in insts.iter().rev() {
         let opcode = func.dfg.insts[inst].opcode();
         if opcode.can_load() || first.contains(inst) {

@@ -41,6 +41,7 @@ use super::count::{Counter, FOLLOWED, bottom, is_uniform_count, starts, turns};
 use super::hints::Hints;
 use super::invariants::limit as room;
 use super::shape::{Body, Edge, Uses, branch, close, jump, words};
+use super::sorted_set::SortedSet;
 use crate::settings::{OptLevel, Unroll};
 use crate::values::tracking::{Copies, Tracking};
 use cranelift_codegen::Context;
@@ -64,7 +65,7 @@ struct Plan {
     exit: Edge,
     loads: Loads,
     /// What the test and the next turn's addresses are computed from.
-    early: EntitySet<Inst>,
+    early: SortedSet<Inst>,
     /// The barrier that the next turn's loads stand behind.
     barrier: Inst,
 }
@@ -75,7 +76,7 @@ pub(super) fn preload(
     context: &mut Context,
     given: &LoopContext<'_>,
     hints: &Hints,
-    rest: &[Block],
+    rest: &EntitySet<Block>,
     uses: &mut Option<Uses>,
 ) -> bool {
     if given.settings.unroll == Unroll::Off || given.settings.opt_level != OptLevel::Speed {
@@ -85,7 +86,7 @@ pub(super) fn preload(
     let mut plans = Vec::new();
     let mut chained = Vec::new();
     let refused =
-        |body: &Body| rest.contains(&body.header) || matches!(hints.of(body.header), Some(0 | 1));
+        |body: &Body| rest.contains(body.header) || matches!(hints.of(body.header), Some(0 | 1));
     let mut changed: EntitySet<Block> = EntitySet::new();
     for body in Body::innermost(context) {
         if refused(&body) {
@@ -264,15 +265,10 @@ impl Plan {
     ) -> Block {
         let last = func.dfg.make_block();
         func.layout.insert_block(last, target);
-        let mut rest = Body {
-            header: again,
-            blocks: self.body.blocks.clone(),
-            within: EntitySet::new(),
-            exits: SmallVec::new(),
-            latches: SmallVec::from_slice(&[self.latch]),
-            plain: true,
-        };
-        rest.blocks[0] = again;
+        let mut blocks = self.body.blocks.clone();
+        blocks[0] = again;
+        let mut rest = Body::new(blocks);
+        rest.latches.push(self.latch);
         let mut copied = Copied::with(same_turn, &[], &[]);
         let end = copied.turn(func, uses, &rest, (last, target), &mut |_, _, _, _| None);
         let inst = jump(func, end, target, &copied.values(&args));

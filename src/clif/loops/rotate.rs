@@ -162,7 +162,7 @@ fn enter(
         func.srclocs[jump] = func.srclocs[inner.branch];
         uses.add(func, jump);
     }
-    let inside = |at: Block| at != header && body.within.contains(at);
+    let inside = |at: Block| at != header && body.holds(at);
     for value in definitions(func, header) {
         let readers = uses.of_value(value);
         let read = |&inst: &Inst| func.layout.inst_block(inst).is_some_and(inside);

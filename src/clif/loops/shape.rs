@@ -1,5 +1,6 @@
 //! What the passes ask of a loop, and the edits that they share.
 
+use super::sorted_set::SortedSet;
 use crate::analysis::control_flow::destinations;
 use crate::analysis::uses::for_each_operand;
 use crate::values::tracking::Tracking;
@@ -79,7 +80,7 @@ pub(super) struct Body {
     /// All its blocks in reverse postorder, the header first.
     pub(super) blocks: Vec<Block>,
     /// The same as a set.
-    pub(super) within: EntitySet<Block>,
+    within: SortedSet<Block>,
     /// Where it is left.
     pub(super) exits: SmallVec<[Edge; 2]>,
     /// Where the next turn begins.
@@ -127,16 +128,20 @@ impl Body {
             .collect()
     }
 
-    fn of(func: &Function, blocks: Vec<Block>) -> Self {
-        let mut body = Body {
+    /// Of these blocks, without exits and latches.
+    pub(super) fn new(blocks: Vec<Block>) -> Self {
+        Body {
             header: blocks[0],
-            within: EntitySet::new(),
+            within: blocks.iter().copied().collect(),
             exits: SmallVec::new(),
             latches: SmallVec::new(),
             plain: true,
             blocks,
-        };
-        body.within.extend(body.blocks.iter().copied());
+        }
+    }
+
+    fn of(func: &Function, blocks: Vec<Block>) -> Self {
+        let mut body = Body::new(blocks);
         for &from in &body.blocks {
             let Some(branch) = func.layout.last_inst(from) else {
                 continue;
@@ -151,12 +156,17 @@ impl Body {
                 let to = edge.to(func);
                 if to == body.header {
                     body.latches.push(edge);
-                } else if !body.within.contains(to) {
+                } else if !body.holds(to) {
                     body.exits.push(edge);
                 }
             }
         }
         body
+    }
+
+    /// Whether a block is one of the loop's.
+    pub(super) fn holds(&self, block: Block) -> bool {
+        self.within.contains(block)
     }
 
     /// All its instructions.
@@ -171,7 +181,7 @@ impl Body {
         let func = &context.func;
         let mut found = Vec::new();
         for pred in context.cfg.pred_iter(self.header) {
-            if self.within.contains(pred.block) {
+            if self.holds(pred.block) {
                 continue;
             }
             for index in 0..destinations(func, pred.inst).len() {
@@ -191,9 +201,7 @@ impl Body {
     /// The way into it, if there is one only. The graph may be as it was before other loops were changed.
     pub(super) fn only_entry(&self, context: &Context) -> Option<Edge> {
         let preds = context.cfg.pred_iter(self.header);
-        let outside = preds
-            .filter(|pred| !self.within.contains(pred.block))
-            .count();
+        let outside = preds.filter(|pred| !self.holds(pred.block)).count();
         // A block in between takes a way away that the graph still has.
         match self.entries(context)[..] {
             [entry] if outside == 1 => Some(entry),
@@ -301,7 +309,7 @@ pub(super) fn close(
 ) {
     let outside = |func: &Function, inst: Inst| {
         let block = func.layout.inst_block(inst);
-        block.is_some_and(|block| !body.within.contains(block))
+        block.is_some_and(|block| !body.holds(block))
     };
     let mut leaving: Vec<Value> = Vec::new();
     for &block in &body.blocks {
@@ -326,7 +334,7 @@ pub(super) fn close(
         let ty = func.dfg.value_type(value);
         let param = func.dfg.append_block_param(block, ty);
         tracking.also(value, param);
-        uses.replace(func, (value, param), |_, at| !body.within.contains(at));
+        uses.replace(func, (value, param), |_, at| !body.holds(at));
         handed.push(value);
     }
     if !alone {

@@ -36,18 +36,19 @@ use super::shape::{Body, Uses, close};
 use crate::remarks::{Missed, Remarks};
 use build::Unrolling;
 use cranelift_codegen::Context;
+use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::Block;
 use plan::{Plan, plan};
 
 /// What was done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Unrolled {
     /// Some loop was unrolled.
     pub(super) any: bool,
     /// Some loop is gone, so that there is something to fold.
     pub(super) folds: bool,
     /// The headers of rolled loops that make the turns which the copies leave.
-    pub(super) rest: Vec<Block>,
+    pub(super) rest: EntitySet<Block>,
 }
 
 /// Unrolls what is worth it. The graph and what is made from it are not up to date then if anything was.
@@ -98,7 +99,7 @@ pub(super) fn unroll(
         done.any = true;
         done.folds |= matches!(plan, Plan::Complete(_));
         if let Plan::Rest(..) = plan {
-            done.rest.push(body.header);
+            done.rest.insert(body.header);
         }
     }
     done

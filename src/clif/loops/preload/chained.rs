@@ -23,6 +23,7 @@ use super::super::count::{bottom, step};
 use super::super::invariants::limit as room;
 use super::super::overlap::is_plain;
 use super::super::shape::{Body, Edge, Uses, branch, jump, words};
+use super::super::sorted_set::SortedSet;
 use super::effects::{Effects, Facts};
 use super::loads::{Candidate, Loads};
 use super::slice::Slice;
@@ -30,7 +31,6 @@ use super::{LARGEST, turns_equally_often};
 use crate::analysis::uses::for_each_operand;
 use crate::values::tracking::Tracking;
 use cranelift_codegen::Context;
-use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Value};
 use smallvec::SmallVec;
 
@@ -44,7 +44,7 @@ pub(super) struct Plan {
     /// So many of them stand behind one test.
     group: usize,
     /// What stays in the header.
-    first: EntitySet<Inst>,
+    first: SortedSet<Inst>,
     /// Sums of a parameter and a constant that are the next value of it, and wanted for the next addresses alone. They
     /// stay where the parameter is not read any more, and are made once more for the addresses, whose offsets they are.
     steps: Vec<Inst>,
@@ -53,7 +53,7 @@ pub(super) struct Plan {
 /// A load whose address is computed from others.
 struct Follower {
     inst: Inst,
-    address: EntitySet<Inst>,
+    address: SortedSet<Inst>,
     read: SmallVec<[Inst; 4]>,
 }
 
@@ -131,12 +131,7 @@ impl Plan {
         let is_step = |inst: &Inst| !first.contains(*inst) && steps.contains(inst);
         let (steps, others): (Vec<Inst>, Vec<Inst>) = chosen.next.iter().partition(is_step);
         first.extend(others);
-        let mut read: EntitySet<Value> = EntitySet::new();
-        for inst in first.iter() {
-            for_each_operand(func, inst, |value| {
-                read.insert(value);
-            });
-        }
+        let read = read_by(func, first.iter());
         let result = |inst: &Inst| func.dfg.first_result(*inst);
         let (wanted, steps): (Vec<Inst>, Vec<Inst>) = steps
             .into_iter()
@@ -244,6 +239,13 @@ impl Plan {
     }
 }
 
+/// What instructions read.
+fn read_by(func: &Function, insts: impl Iterator<Item = Inst>) -> SortedSet<Value> {
+    let mut read = Vec::new();
+    insts.for_each(|inst| for_each_operand(func, inst, |value| read.push(value)));
+    read.into_iter().collect()
+}
+
 /// Leaves those loads that nothing in the loop reads but the addresses of `followers`, and those followers that read
 /// nothing else.
 fn keep_chains(
@@ -253,17 +255,17 @@ fn keep_chains(
     followers: &mut Vec<Follower>,
 ) {
     loop {
-        let mut read: EntitySet<Value> = EntitySet::new();
-        let mut addresses: EntitySet<Inst> = EntitySet::new();
+        if followers.is_empty() {
+            candidates.clear();
+            return;
+        }
+        let mut addresses: SortedSet<Inst> = SortedSet::default();
         for follower in followers.iter() {
             addresses.insert(follower.inst);
             addresses.extend(follower.address.iter());
         }
-        for inst in body.insts(func).filter(|inst| !addresses.contains(*inst)) {
-            for_each_operand(func, inst, |value| {
-                read.insert(value);
-            });
-        }
+        let others = body.insts(func).filter(|inst| !addresses.contains(*inst));
+        let read = read_by(func, others);
         let followed = |load: Inst| {
             followers
                 .iter()

@@ -4,10 +4,10 @@ use super::super::LoopContext;
 use super::super::copy::Copied;
 use super::super::overlap::is_plain;
 use super::super::shape::{Body, Edge, Uses, jump, words};
+use super::super::sorted_set::SortedSet;
 use super::slice::Slice;
 use crate::values::tracking::{Copies, Tracking};
 use cranelift_codegen::Context;
-use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, RelSourceLoc, Value};
 use smallvec::SmallVec;
 
@@ -15,9 +15,9 @@ use smallvec::SmallVec;
 pub(super) struct Candidate {
     pub(super) inst: Inst,
     /// What its address is computed from.
-    pub(super) address: EntitySet<Inst>,
+    pub(super) address: SortedSet<Inst>,
     /// What that of the next turn is computed from.
-    pub(super) next: EntitySet<Inst>,
+    pub(super) next: SortedSet<Inst>,
     /// Registers of its result.
     pub(super) words: u32,
 }
@@ -65,9 +65,9 @@ pub(super) struct Loads {
     /// In their order.
     pub(super) insts: SmallVec<[Inst; 4]>,
     /// What their addresses are computed from in a turn.
-    addresses: EntitySet<Inst>,
+    addresses: SortedSet<Inst>,
     /// What those of the next turn are computed from.
-    pub(super) next: EntitySet<Inst>,
+    pub(super) next: SortedSet<Inst>,
 }
 
 impl Loads {

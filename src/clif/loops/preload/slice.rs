@@ -2,9 +2,9 @@
 
 use super::super::LoopContext;
 use super::super::shape::Body;
+use super::super::sorted_set::SortedSet;
 use crate::analysis::uses::{for_each_operand, has_effect};
 use cranelift_codegen::Context;
-use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Inst, Value, ValueDef};
 use smallvec::SmallVec;
 
@@ -18,7 +18,7 @@ pub(super) struct Slice<'a> {
     body: &'a Body,
     /// Loads whose results are taken as they are.
     known: &'a [Inst],
-    pub(super) insts: EntitySet<Inst>,
+    pub(super) insts: SortedSet<Inst>,
     count: usize,
     /// The parameters of the header that it depends on.
     pub(super) params: SmallVec<[Value; 4]>,
@@ -39,7 +39,7 @@ impl<'a> Slice<'a> {
             given,
             body,
             known,
-            insts: EntitySet::new(),
+            insts: SortedSet::default(),
             count: 0,
             params: SmallVec::new(),
             read: SmallVec::new(),
@@ -56,12 +56,12 @@ impl<'a> Slice<'a> {
                 }
                 return true;
             }
-            ValueDef::Param(block, _) => return !self.body.within.contains(block),
+            ValueDef::Param(block, _) => return !self.body.holds(block),
             ValueDef::Result(inst, _) => inst,
             ValueDef::Union(..) => return false,
         };
         let home = func.layout.inst_block(inst);
-        if home.is_none_or(|block| !self.body.within.contains(block)) || self.insts.contains(inst) {
+        if home.is_none_or(|block| !self.body.holds(block)) || self.insts.contains(inst) {
             return true;
         }
         if self.known.contains(&inst) {
