@@ -10,14 +10,22 @@ use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
 use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Value};
 
+/// How far the operations of a number are followed (*assumed*).
+const DEPTH: u32 = 8;
+
 /// No value of the word `value`, read without sign, is greater.
-pub fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value, depth: u32) -> u64 {
+pub fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value) -> u64 {
+    greatest_to(func, intrinsics, value, DEPTH)
+}
+
+/// The same, followed through so many operations.
+fn greatest_to(func: &Function, intrinsics: &Intrinsics, value: Value, depth: u32) -> u64 {
     let most = u64::from(u32::MAX);
     let ty = func.dfg.value_type(value);
     if depth == 0 || !ty.is_int() || ty.bits() > 32 {
         return most;
     }
-    let of = |value| greatest(func, intrinsics, value, depth - 1);
+    let of = |value| greatest_to(func, intrinsics, value, depth - 1);
     let limit = most >> (32 - ty.bits());
     let found = match definition(func, value) {
         Some(InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & limit,

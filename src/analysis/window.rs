@@ -225,7 +225,7 @@ fn extension(around: &Surroundings<'_>, opcode: Opcode, word: Value) -> Option<E
     if !ty.is_int() || ty.bits() > 32 {
         return None;
     }
-    let most = greatest(around.func, around.intrinsics, word, DEPTH);
+    let most = greatest(around.func, around.intrinsics, word);
     let most = compared(around, word).map_or(most, |compared| most.min(compared)) as i64;
     let half = 1 << (ty.bits() - 1);
     match opcode {

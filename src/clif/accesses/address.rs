@@ -285,7 +285,7 @@ impl Split<'_> {
         if self.constant(func, a, depth - 1) != 0 {
             return 0;
         }
-        let greatest = greatest(func, self.intrinsics, a, DEPTH) as i64;
+        let greatest = greatest(func, self.intrinsics, a) as i64;
         let fits = match opcode {
             Opcode::Uextend => constant >= 0 && greatest + constant <= u32::MAX.into(),
             _ => greatest <= i32::MAX.into() && greatest + constant <= i32::MAX.into(),

@@ -19,9 +19,6 @@ use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode, Value, types};
 
-/// How far the operations of a number are followed that bound it (*assumed*).
-const DEPTH: u32 = 4;
-
 /// Scales the counters for which that is worth it; true if anything has changed.
 pub(super) fn scale(
     context: &mut Context,
@@ -115,7 +112,7 @@ impl Counter {
             func.dfg.insts[latch.branch],
             InstructionData::Brif { arg, .. } if arg == func.dfg.first_result(test) && latch.index == 0
         );
-        let most = |value| greatest(func, given.intrinsics, value, DEPTH);
+        let most = |value| greatest(func, given.intrinsics, value);
         let in_turns = most(start).max(u64::try_from(bound).ok()?);
         let fits = (in_turns + most(step)) << amount < 1 << 31;
         let may = shifts.iter().all(is_offset)

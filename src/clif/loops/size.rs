@@ -4,8 +4,9 @@
 //! whole loop is within a third of what selection makes of the kernels under `filetests/kernels`.
 
 use super::shape::words;
+use crate::constants::integer;
 use crate::intrinsics::resolve::Intrinsics;
-use cranelift_codegen::ir::{Function, Inst, Opcode};
+use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value, types};
 
 /// The estimate for `inst`.
 pub(super) fn size(func: &Function, intrinsics: &Intrinsics, inst: Inst) -> u32 {
@@ -18,6 +19,22 @@ pub(super) fn size(func: &Function, intrinsics: &Intrinsics, inst: Inst) -> u32 
     let registers = words(ty).max(1);
     let wide = registers > 1;
     match opcode {
+        // IMAD.WIDE is a product of extended words and the sum that it is part of.
+        Opcode::Sextend | Opcode::Ishl | Opcode::Imul
+            if is_part_of_product(func, func.dfg.first_result(inst)) =>
+        {
+            0
+        }
+        Opcode::Iadd
+            if wide
+                && func
+                    .dfg
+                    .inst_args(inst)
+                    .iter()
+                    .any(|&x| is_product(func, x)) =>
+        {
+            1
+        }
         Opcode::Iconst | Opcode::F16const | Opcode::F32const | Opcode::F64const => 0,
         // Copies, and what operands carry as modifiers.
         Opcode::Nop
@@ -42,5 +59,46 @@ pub(super) fn size(func: &Function, intrinsics: &Intrinsics, inst: Inst) -> u32 
         _ if ty.is_float() && !ty.is_vector() => 1,
         Opcode::Jump | Opcode::Brif => 1,
         _ => registers,
+    }
+}
+
+/// Whether `value` is a product of words that are extended to 64 bits, or such an extension of a word with its sign.
+fn is_part_of_product(func: &Function, value: Value) -> bool {
+    is_product(func, value) || extended(func, value) == Some(Opcode::Sextend)
+}
+
+/// Whether `value` is a product of words that are extended to 64 bits, both in the same way, or of one and a constant.
+fn is_product(func: &Function, value: Value) -> bool {
+    let Some(inst) = func.dfg.value_def(value).inst() else {
+        return false;
+    };
+    match func.dfg.insts[inst] {
+        InstructionData::Binary {
+            opcode: Opcode::Ishl,
+            args: [x, by],
+        } => extended(func, x).is_some() && integer(func, by).is_some(),
+        InstructionData::Binary {
+            opcode: Opcode::Imul,
+            args: [x, y],
+        } => {
+            let how = extended(func, x);
+            how.is_some() && (integer(func, y).is_some() || extended(func, y) == how)
+        }
+        _ => false,
+    }
+}
+
+/// How `value` is a word extended to 64 bits, if it is one.
+fn extended(func: &Function, value: Value) -> Option<Opcode> {
+    let inst = func.dfg.value_def(value).inst()?;
+    match func.dfg.insts[inst] {
+        InstructionData::Unary {
+            opcode: opcode @ (Opcode::Uextend | Opcode::Sextend),
+            arg,
+        } => {
+            let is_word = func.dfg.value_type(arg) == types::I32;
+            (is_word && func.dfg.value_type(value) == types::I64).then_some(opcode)
+        }
+        _ => None,
     }
 }
