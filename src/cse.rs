@@ -9,6 +9,8 @@
 //! stay where they are, since there are few; so do constants of a function that calls, which would be saved and loaded
 //! instead. Of other functions a few constants are kept in registers: the allocator makes them again where registers
 //! do not suffice. One walk over the blocks in reverse postorder, in which definitions come before their users.
+//!
+//! It runs once more where sides of branches have become one block ([`crate::simt`]): neither side dominated the other.
 
 use crate::analysis::graph::Dominators;
 use crate::isa::table::{Direction, Effects};

@@ -28,6 +28,7 @@ pub mod tables;
 #[cfg(test)]
 mod tests;
 
+use crate::cse;
 use crate::emit::{Constants, ConstantsFull};
 use crate::isa::VReg;
 use crate::remarks::Remarks;
@@ -65,7 +66,15 @@ pub fn run(
 ) -> Result<VCode<VReg>, SimtError> {
     let code = passed::share(load_jump_tables(code, constants)?);
     let code = if if_convert {
-        guard_choices(convert_ifs(code, remarks))
+        let blocks = code.blocks.len();
+        let code = convert_ifs(code, remarks);
+        // What both sides of a branch computed is in one block now.
+        let has_changed = code.blocks.len() != blocks;
+        guard_choices(if has_changed {
+            cse::eliminate(code)
+        } else {
+            code
+        })
     } else {
         code
     };
