@@ -50,7 +50,6 @@ use cranelift_codegen::ir::{Block, Function, Inst, Value};
 use effects::{Effects, Facts};
 use loads::{Candidate, Loads};
 use slice::Slice;
-use smallvec::SmallVec;
 
 /// Most machine instructions of a loop; the last turn of some is copied (*assumed*: a third of the smallest instruction
 /// cache that GPUs of the kind have).
