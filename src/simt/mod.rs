@@ -2,8 +2,9 @@
 //!
 //! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), constants that both sides of
 //! a branch pass on are loaded in front of it ([`passed`]), short sides of branches become guarded ([`if_convert`]), what
-//! is chosen is computed under guards ([`choices`]), lanes meet once where two places have nothing between them
-//! ([`meet_later`]), and what is left of divergent branches gets convergence barriers ([`convergence`]).
+//! both sides computed is computed once ([`cse`]), what is chosen is computed under guards ([`choices`]), lanes meet once
+//! where two places have nothing between them ([`meet_later`]), and what is left of divergent branches gets convergence
+//! barriers ([`convergence`]).
 
 mod barriers;
 mod block_set;

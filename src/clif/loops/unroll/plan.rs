@@ -88,6 +88,7 @@ pub(super) fn plan(
         return Err(Some("it has a branch with many targets"));
     }
     let mut total = 0;
+    let mut loads = 0;
     let mut convergent = false;
     for inst in body.insts(func) {
         let row = given.intrinsics.of_call(func, inst);
@@ -95,6 +96,7 @@ pub(super) fn plan(
             return Err(Some("it calls a function"));
         }
         convergent |= row.is_some_and(|row| row.effect == Effect::Convergent);
+        loads += usize::from(func.dfg.insts[inst].opcode().can_load());
         total += size(func, given.intrinsics, inst);
     }
     // The branch is not copied, and the test mostly is not.
@@ -132,8 +134,7 @@ pub(super) fn plan(
             "lanes may take different numbers of turns, and it has operations on the active lanes",
         ));
     }
-    let loads = (body.insts(func)).filter(|&inst| func.dfg.insts[inst].opcode().can_load());
-    if asked.is_none() && loads.count() >= ENOUGH_LOADS {
+    if asked.is_none() && loads >= ENOUGH_LOADS {
         return Err(Some("each turn has many loads already"));
     }
     let limit = counter.limit(copies - 1).ok_or(Some(
